@@ -4,23 +4,25 @@ import { z } from 'zod'
  * One decoder-only transformer of the Llama/Qwen family: RMSNorm, rotary positions, grouped-query
  * attention, SwiGLU. Field names are those of a Hugging Face `config.json`.
  */
-export const modelConfigSchema = z.object({
-  vocab_size: z.int().min(2),
-  hidden_size: z.int().min(2),
-  num_hidden_layers: z.int().min(1),
-  num_attention_heads: z.int().min(1),
-  num_key_value_heads: z.int().min(1),
-  /** Width of one head; even, since rotary positions pair its halves. */
-  head_dim: z.int().min(2).multipleOf(2),
-  intermediate_size: z.int().min(1),
-  rms_norm_eps: z.number().positive(),
-  rope_theta: z.number().positive(),
-  max_position_embeddings: z.int().min(1),
-  tie_word_embeddings: z.boolean(),
-}).refine((c) => c.num_attention_heads % c.num_key_value_heads === 0, {
-  message: 'num_attention_heads must be a multiple of num_key_value_heads',
-  path: ['num_key_value_heads'],
-})
+export const modelConfigSchema = z
+  .object({
+    vocab_size: z.int().min(2),
+    hidden_size: z.int().min(2),
+    num_hidden_layers: z.int().min(1),
+    num_attention_heads: z.int().min(1),
+    num_key_value_heads: z.int().min(1),
+    /** Width of one head; even, since rotary positions pair its halves. */
+    head_dim: z.int().min(2).multipleOf(2),
+    intermediate_size: z.int().min(1),
+    rms_norm_eps: z.number().positive(),
+    rope_theta: z.number().positive(),
+    max_position_embeddings: z.int().min(1),
+    tie_word_embeddings: z.boolean(),
+  })
+  .refine((c) => c.num_attention_heads % c.num_key_value_heads === 0, {
+    message: 'num_attention_heads must be a multiple of num_key_value_heads',
+    path: ['num_key_value_heads'],
+  })
 
 export type ModelConfig = z.infer<typeof modelConfigSchema>
 

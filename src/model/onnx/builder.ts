@@ -24,7 +24,13 @@ const elementType: Record<DType, number> = {
 /** A dimension: fixed, or a symbol that stays open until the graph runs. */
 export type Dim = number | string
 
-export type Attribute = number | string | readonly number[] | GraphBuilder | { float: number } | { floats: readonly number[] }
+export type Attribute =
+  | number
+  | string
+  | readonly number[]
+  | GraphBuilder
+  | { float: number }
+  | { floats: readonly number[] }
 
 export interface NodeOptions {
   attrs?: Record<string, Attribute | undefined>
@@ -98,7 +104,8 @@ export class GraphBuilder {
 
   constant(dtype: DType, values: ArrayLike<number>, shape: readonly number[]): Value {
     const raw = rawBytes(dtype, values)
-    const key = values.length <= 64 ? `${dtype}:${shape.join(',')}:${Array.from(values).join(',')}` : undefined
+    const key =
+      values.length <= 64 ? `${dtype}:${shape.join(',')}:${Array.from(values).join(',')}` : undefined
     const known = key === undefined ? undefined : this.#constants.get(key)
     if (known) return known
     const name = this.fresh('const')
@@ -160,9 +167,14 @@ function attribute(name: string, value: Attribute): InstanceType<typeof onnx.Att
   if (value instanceof GraphBuilder) {
     return onnx.AttributeProto.create({ name, type: AttributeType.GRAPH, g: value.toProto() })
   }
-  if (typeof value === 'number') return onnx.AttributeProto.create({ name, type: AttributeType.INT, i: value })
+  if (typeof value === 'number')
+    return onnx.AttributeProto.create({ name, type: AttributeType.INT, i: value })
   if (typeof value === 'string') {
-    return onnx.AttributeProto.create({ name, type: AttributeType.STRING, s: new TextEncoder().encode(value) })
+    return onnx.AttributeProto.create({
+      name,
+      type: AttributeType.STRING,
+      s: new TextEncoder().encode(value),
+    })
   }
   if ('float' in value) return onnx.AttributeProto.create({ name, type: AttributeType.FLOAT, f: value.float })
   if ('floats' in value) {
@@ -171,7 +183,11 @@ function attribute(name: string, value: Attribute): InstanceType<typeof onnx.Att
   return onnx.AttributeProto.create({ name, type: AttributeType.INTS, ints: [...value] })
 }
 
-function valueInfo(name: string, dtype: DType, shape: readonly Dim[]): InstanceType<typeof onnx.ValueInfoProto> {
+function valueInfo(
+  name: string,
+  dtype: DType,
+  shape: readonly Dim[],
+): InstanceType<typeof onnx.ValueInfoProto> {
   return onnx.ValueInfoProto.create({
     name,
     type: {

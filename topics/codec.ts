@@ -1,0 +1,58 @@
+import { crc32 } from 'node:zlib'
+import { Packr } from 'msgpackr'
+import { CascadeError } from './errors.ts'
+
+/**
+ * The frame around every record's value:
+ * `0xCA | codec (1) | schema version u16 LE | crc32 of the payload u32 LE | MessagePack payload`.
+ * Typed arrays travel as raw little-endian bytes, so a token costs what its arrays cost.
+ */
+const magic = 0xca
+const codec = 1
+export const frameHeaderBytes = 8
+
+// `useRecords: false` keeps the payload plain MessagePack that any language reads; `moreTypes` carries typed arrays.
+const packr = new Packr({ useRecords: false, moreTypes: true, int64AsType: 'number', variableMapSize: true })
+
+/** @throws {@link CascadeError} never; encoding plain data and typed arrays cannot fail. */
+export function encodeFrame(version: number, value: unknown): Uint8Array {
+  const payload = packr.pack(value)
+  const frame = Buffer.allocUnsafe(frameHeaderBytes + payload.length)
+  frame[0] = magic
+  frame[1] = codec
+  frame.writeUInt16LE(version, 2)
+  frame.writeUInt32LE(crc32(payload), 4)
+  payload.copy(frame, frameHeaderBytes)
+  return frame
+}
+
+export interface Frame {
+  version: number
+  value: unknown
+}
+
+/** @throws {@link CascadeError} `RECORD_CORRUPT` where the bytes are not a whole frame or fail their checksum. */
+export function decodeFrame(bytes: Uint8Array, where: string): Frame {
+  const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (frame.length < frameHeaderBytes || frame[0] !== magic || frame[1] !== codec) {
+    throw new CascadeError('RECORD_CORRUPT', `${where}: expected a record frame, got ${describe(frame)}`)
+  }
+  const payload = frame.subarray(frameHeaderBytes)
+  const expected = frame.readUInt32LE(4)
+  const actual = crc32(payload)
+  if (expected !== actual) {
+    throw new CascadeError(
+      'RECORD_CORRUPT',
+      `${where}: expected checksum ${hex(expected)}, got ${hex(actual)}`,
+    )
+  }
+  return { version: frame.readUInt16LE(2), value: packr.unpack(payload) }
+}
+
+function describe(frame: Buffer): string {
+  return `${frame.length} bytes starting with 0x${frame.subarray(0, 4).toString('hex')}`
+}
+
+function hex(n: number): string {
+  return `0x${n.toString(16).padStart(8, '0')}`
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod'
+
+/** Pieces that several topics share. Objects are loose: a field of a newer build survives a round trip. */
+
+export const int32s = z.custom<Int32Array>((v) => v instanceof Int32Array, 'expected an Int32Array')
+export const bytes = z.custom<Uint8Array>((v) => v instanceof Uint8Array, 'expected a Uint8Array')
+
+/** Float32Array without NaN or infinity: a bad number is stopped at the topic's edge, not in the loss. */
+export const float32s = z.custom<Float32Array>(
+  (v) => v instanceof Float32Array && v.every(Number.isFinite),
+  'expected a Float32Array of finite numbers',
+)
+
+export const finite = z.number().refine(Number.isFinite, 'expected a finite number')
+export const count = z.int().min(0)
+
+/** `processed`: after temperature, over the whole vocabulary. `raw`: at temperature 1. */
+export const logprobsMode = z.enum(['processed', 'raw'])
+export type LogprobsMode = z.infer<typeof logprobsMode>
+
+export const sampling = z.looseObject({
+  /** 0 means greedy. */
+  temperature: finite.min(0),
+  topP: finite.gt(0).max(1),
+  /** 0 means no limit. */
+  topK: count,
+  maxTokens: z.int().min(1),
+  stopTokens: z.array(z.int()),
+  logprobsMode,
+})
+export type Sampling = z.infer<typeof sampling>
+
+/** Tokens `[start, end)` of a response were sampled from policy `version`. */
+export const versionSpan = z.object({ version: count, start: count, end: count })
+export type VersionSpan = z.infer<typeof versionSpan>
+
+export const finishReason = z.enum(['stop', 'length', 'tool_calls', 'abort'])
+export type FinishReason = z.infer<typeof finishReason>
+
+/** What identifies a group: one admitted visit of one prompt. */
+export const groupIdentity = {
+  groupId: z.string().min(1),
+  groupSize: z.int().min(1),
+  stage: z.string().min(1),
+  domain: z.string().min(1),
+  dataset: z.string(),
+  promptId: z.string().min(1),
+  epoch: count,
+  step: z.int().min(1),
+  /** Index of the admission within its stage, from 0. */
+  admission: count,
+  /** How often this prompt was admitted before in this stage. */
+  visit: count,
+  policyVersion: count,
+} as const

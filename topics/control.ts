@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import { count, finite } from './common.ts'
+import { stageSpecSchema } from './stage-spec.ts'
+import { defineTopic, type Topic } from './topic.ts'
+
+/** One writer at a time: a record of an older epoch, or out of sequence, is dropped by every reader. */
+const fenced = { epoch: z.int().min(1), seq: count }
+
+export const runBegin = z.looseObject({
+  type: z.literal('run-begin'),
+  ...fenced,
+  runId: z.string(),
+  seed: count,
+  deterministic: z.boolean(),
+  configHash: z.string(),
+  stages: z.array(stageSpecSchema),
+})
+
+export const stageBegin = z.looseObject({
+  type: z.literal('stage-begin'),
+  ...fenced,
+  stage: z.string(),
+  index: count,
+  /** The version it starts from. */
+  version: count,
+})
+
+/** The composition and the order of one step: replay takes both from here. */
+export const batchClosed = z.looseObject({
+  type: z.literal('batch-closed'),
+  ...fenced,
+  stage: z.string(),
+  step: z.int().min(1),
+  baseVersion: count,
+  /** `baseVersion` where the step closes without an update. */
+  version: count,
+  /** Kept groups in order of admission. */
+  groups: z.array(
+    z.object({
+      groupId: z.string(),
+      admission: count,
+      outcomeOffset: count,
+      /** sha256 over the hashes of the group's rollouts and its rewards. */
+      hash: z.string(),
+    }),
+  ),
+  /** SFT: offsets `[from, to)` of the step's demonstrations. */
+  demonstrations: z.object({ from: count, to: count }).optional(),
+  counts: z.looseObject({ admitted: count, kept: count, filtered: count, lost: count }),
+  reason: z.string().optional(),
+})
+
+/** Intake of the stage has stopped and every step is closed: flush and checkpoint. */
+export const stageDrain = z.looseObject({
+  type: z.literal('stage-drain'),
+  ...fenced,
+  stage: z.string(),
+  version: count,
+})
+
+export const stageEnd = z.looseObject({
+  type: z.literal('stage-end'),
+  ...fenced,
+  stage: z.string(),
+  steps: count,
+  version: count,
+  checkpoint: z.string(),
+  reason: z.string(),
+  seconds: finite,
+})
+
+/** What a person asked for, as it took effect. */
+export const command = z.looseObject({
+  type: z.literal('command'),
+  ...fenced,
+  command: z.enum(['pause', 'resume', 'stop']),
+  /** Id under which it was submitted. */
+  id: z.string(),
+})
+
+export const runEnd = z.looseObject({ type: z.literal('run-end'), ...fenced, version: count })
+
+export const controlSchema = z.discriminatedUnion('type', [
+  runBegin,
+  stageBegin,
+  batchClosed,
+  stageDrain,
+  stageEnd,
+  command,
+  runEnd,
+])
+export type Control = z.infer<typeof controlSchema>
+export type BatchClosed = z.infer<typeof batchClosed>
+export type StageEnd = z.infer<typeof stageEnd>
+
+export const control: Topic<Control> = defineTopic<Control>({
+  name: 'control',
+  version: 1,
+  schema: controlSchema,
+  key: (c) => c.type,
+})

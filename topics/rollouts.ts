@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import {
+  bytes,
+  count,
+  finishReason,
+  finite,
+  float32s,
+  groupIdentity,
+  int32s,
+  logprobsMode,
+  sampling,
+  versionSpan,
+} from './common.ts'
+import { defineTopic, type Topic } from './topic.ts'
+
+/** One sampled response of a group, with all that training or exporting it needs. */
+export const rolloutSchema = z
+  .looseObject({
+    /** `<groupId>:<index>` */
+    id: z.string().min(1),
+    ...groupIdentity,
+    index: count,
+    promptTokens: int32s,
+    responseTokens: int32s,
+    /** Exactly one a response token. */
+    responseLogprobs: float32s,
+    logprobsMode,
+    /** 1 where the policy sampled the token, 0 on tokens of a tool or an environment. */
+    lossMask: bytes,
+    versionSpans: z.array(versionSpan),
+    sampling,
+    finishReason,
+    status: z.enum(['completed', 'truncated', 'aborted', 'failed']),
+    promptText: z.string(),
+    responseText: z.string(),
+    messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).optional(),
+    groundTruth: z.unknown(),
+    verifier: z.string().min(1),
+    /** Milliseconds. */
+    timings: z.looseObject({ queued: finite.optional(), generate: finite.optional() }),
+    traceId: z.string().optional(),
+    refLogprobs: float32s.optional(),
+    teacherLogprobs: float32s.optional(),
+    routedExperts: bytes.optional(),
+  })
+  .refine((r) => r.responseLogprobs.length === r.responseTokens.length, {
+    message: 'expected one log-probability a response token',
+    path: ['responseLogprobs'],
+  })
+  .refine((r) => r.lossMask.length === r.responseTokens.length, {
+    message: 'expected one mask entry a response token',
+    path: ['lossMask'],
+  })
+export type Rollout = z.infer<typeof rolloutSchema>
+
+export function rollouts(domain: string): Topic<Rollout> {
+  return defineTopic<Rollout>({
+    name: `rollouts.${domain}`,
+    version: 1,
+    schema: rolloutSchema,
+    key: (r) => r.groupId,
+  })
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { finite, logprobsMode } from './common.ts'
+
+/** A stage as data: what a config writes and what `control` records. */
+
+const optimiser = {
+  lr: finite.positive(),
+  /** Steps over which the learning rate rises linearly from 0. */
+  warmup: z.int().min(0).default(0),
+  /** `cosine` and `linear` fall to 0 at the last step. */
+  schedule: z.enum(['constant', 'cosine', 'linear']).default('constant'),
+  betas: z.tuple([finite, finite]).default([0.9, 0.95]),
+  eps: finite.positive().default(1e-8),
+  weightDecay: finite.min(0).default(0),
+  maxGradNorm: finite.positive().default(1),
+  /** Start the moments afresh when the stage begins. */
+  resetOptimizer: z.boolean().default(true),
+  /** A checkpoint every so many steps, and always at the stage's end. Batches in between are re-applied after a crash. */
+  checkpointEvery: z.int().min(1).default(10),
+}
+
+const common = {
+  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'expected lower-case letters, digits and hyphens'),
+  domain: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'expected lower-case letters, digits and hyphens'),
+  steps: z.int().min(1),
+  ...optimiser,
+}
+
+export const sftStageSchema = z.strictObject({
+  kind: z.literal('sft'),
+  ...common,
+  /** Tasks whose demonstrations it learns from. */
+  tasks: z.array(z.string()).min(1),
+  /** Rows a step. */
+  batch: z.int().min(1),
+})
+
+export const rlStageSchema = z.strictObject({
+  kind: z.literal('rl'),
+  ...common,
+  task: z.string(),
+  /** B: kept groups a step. */
+  prompts: z.int().min(1),
+  /** G: rollouts a prompt. */
+  groupSize: z.int().min(2),
+  maxTokens: z.int().min(1),
+  temperature: finite.positive().default(1),
+  topP: finite.gt(0).max(1).default(1),
+  topK: z.int().min(0).default(0),
+  logprobsMode: logprobsMode.default('processed'),
+  /** What a response that hit the length cap becomes: see `streams/advantages.ts`. */
+  overlong: z.enum(['skip', 'zero', 'mask', 'score']).default('score'),
+  /** A group whose rewards spread at most this much has no signal and is left out. */
+  minSpread: finite.min(0).default(1e-6),
+  /** Admissions a step at most, as a multiple of `prompts`: above 1, groups that were not kept are replaced. */
+  refill: finite.min(1).default(1),
+  /** Kept groups below which a step closes without an update. */
+  minGroups: z.int().min(1).default(1),
+  /** Steps in a row without an update after which the stage cannot go on. */
+  patience: z.int().min(1).default(10),
+  /** `batch`: mean over the batch's tokens. `group`: over each group's. `response`: over each response's. `constant`: over B x G x maxTokens. */
+  normaliser: z.enum(['batch', 'group', 'response', 'constant']).default('batch'),
+  deviation: z.enum(['population', 'sample']).default('population'),
+  /** Ratios are clipped to [1 - clipLow, 1 + clipHigh]; absent means strictly on-policy, where the ratio is 1. */
+  clipLow: finite.positive().optional(),
+  clipHigh: finite.positive().optional(),
+  /** Weight of the KL to the policy that the stage began with (k3 estimator). */
+  klCoef: finite.min(0).default(0),
+  /** Share of error verdicts above which the stage stops. */
+  maxErrorShare: finite.min(0).max(1).default(0.2),
+  /** A control arm: rewards are permuted across the prompts of a batch, so that nothing can be learnt from them. */
+  permuteRewards: z.boolean().default(false),
+})
+
+export const stageSpecSchema = z.discriminatedUnion('kind', [sftStageSchema, rlStageSchema])
+export type SftStage = z.infer<typeof sftStageSchema>
+export type RlStage = z.infer<typeof rlStageSchema>
+export type StageSpec = z.infer<typeof stageSpecSchema>
+/** A stage as a config writes it, before defaults. */
+export type StageInput = z.input<typeof stageSpecSchema>
