@@ -12,3 +12,8 @@ export interface Delivery<T> {
   /** Gives the credit back: once written, or once inside an operator's bounded state. Calling it again does nothing. */
   release(): void
 }
+
+/** A delivery of another value that stands for the same input: it takes over positions and credit. */
+export function derive<A, B>(from: Delivery<A>, value: B): Delivery<B> {
+  return { value, positions: from.positions, bytes: from.bytes, release: () => from.release() }
+}

@@ -1,11 +1,14 @@
 import type { Observable } from 'rxjs'
 import type {
   Checkpoint,
+  Demonstration,
   Evaluation,
   FinishReason,
   GradientBatch,
   Prompt,
+  RlStage,
   Rollout,
+  SftStage,
   Topic,
   Update,
 } from '../topics/index.ts'
@@ -50,6 +53,8 @@ export interface Append<T = unknown> {
 export interface Commit {
   readonly append: readonly Append[]
   readonly settle: readonly Position[]
+  /** Ids of inbox entries that this transaction answers; removed with it. */
+  readonly inbox?: readonly string[]
 }
 
 /** Offsets of the appended records, in the order of {@link Commit.append}. */
@@ -168,6 +173,38 @@ export interface Evaluator {
   /** Scores the current held-out prompts of a domain with the weights of a checkpoint, greedily. */
   evaluate(checkpoint: Checkpoint, stage: string, domain: string): Promise<Evaluation>
 }
+
+/** What an admission takes from the task; pure in (seed, stage, admission), so that a restart admits the same. */
+export type AdmittedPrompt = Pick<
+  Prompt,
+  'dataset' | 'promptId' | 'epoch' | 'visit' | 'promptTokens' | 'promptText' | 'groundTruth' | 'verifier'
+>
+
+export type AdmittedDemonstration = Pick<
+  Demonstration,
+  'domain' | 'dataset' | 'promptId' | 'epoch' | 'promptTokens' | 'responseTokens'
+>
+
+export interface PromptSource {
+  /** Every domain that is evaluated after every stage. */
+  readonly domains: readonly string[]
+  prompt(stage: RlStage, admission: number): AdmittedPrompt
+  demonstration(stage: SftStage, admission: number): AdmittedDemonstration
+  /** Tokens that end a response. */
+  readonly stopTokens: readonly number[]
+}
+
+/** A command from another process, as the log's inbox hands it to the coordinator. */
+export interface InboxCommand {
+  readonly id: string
+  readonly command: 'pause' | 'resume' | 'stop'
+}
+
+/**
+ * Named places at which a test may end the process; a no-op otherwise. Names: `commit:before`, `commit:after`,
+ * `checkpoint:written`, `checkpoint:synced`, `checkpoint:renamed`, `drain`, `evaluation`, `transition`.
+ */
+export type Probe = (point: string) => void
 
 /** Time, injected: operators read no clock of the platform. */
 export interface Clock {

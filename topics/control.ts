@@ -34,6 +34,8 @@ export const batchClosed = z.looseObject({
   baseVersion: count,
   /** `baseVersion` where the step closes without an update. */
   version: count,
+  /** The first update of its stage: the optimiser may start afresh. */
+  opens: z.boolean(),
   /** Kept groups in order of admission. */
   groups: z.array(
     z.object({

@@ -1,0 +1,201 @@
+import type {
+  BatchClosed,
+  Checkpoint,
+  Control,
+  Evaluation,
+  GroupOutcome,
+  RlStage,
+  StageSpec,
+  Update,
+} from '../topics/index.ts'
+
+/** What the coordinator knows, folded from records; nothing of it is kept anywhere else. */
+
+export interface OutcomeFact {
+  admission: number
+  outcome: GroupOutcome['outcome']
+  groupId: string
+  offset: number
+  hash: string
+}
+
+/** Facts of one stage. */
+export interface StageFacts {
+  begun: boolean
+  /** Version that the stage started from. */
+  version: number
+  closed: number
+  lastVersion: number
+  admitted: number
+  /** Admissions of closed steps: where the open step's begin. */
+  firstOpen: number
+  /** Admissions and outcomes of the open step, by admission index. */
+  open: Map<number, OutcomeFact | undefined>
+  /** Steps in a row that closed without an update. */
+  barren: number
+  drained: boolean
+  checkpoint: Checkpoint | undefined
+  evaluated: Set<string>
+  ended: boolean
+  startedAt: number
+}
+
+export type CoordinatorEvent =
+  | { type: 'control'; record: Control; timestamp: number }
+  | { type: 'admitted'; stage: string; step: number; admission: number }
+  | { type: 'outcome'; record: GroupOutcome; offset: number; hash: string }
+  | { type: 'update'; record: Update }
+  | { type: 'checkpoint'; record: Checkpoint }
+  | { type: 'evaluation'; record: Evaluation }
+
+/**
+ * The fold. Records of one topic arrive in order; those of different topics in any order, so every branch
+ * only adds facts.
+ */
+export class CoordinatorState {
+  readonly stages: readonly StageSpec[]
+  readonly facts = new Map<string, StageFacts>()
+  runBegun = false
+  runEnded = false
+  paused = false
+  /** Latest applied version. */
+  version = 0
+  initial: Checkpoint | undefined
+  readonly commands = new Set<string>()
+  readonly baseline = new Set<string>()
+
+  constructor(stages: readonly StageSpec[]) {
+    this.stages = stages
+    for (const s of stages) this.facts.set(s.name, emptyFacts())
+  }
+
+  fold(event: CoordinatorEvent): void {
+    switch (event.type) {
+      case 'control':
+        this.#control(event.record, event.timestamp)
+        break
+      case 'admitted': {
+        const facts = this.#of(event.stage)
+        facts.admitted = Math.max(facts.admitted, event.admission + 1)
+        if (event.step > facts.closed && !facts.open.has(event.admission)) facts.open.set(event.admission, undefined)
+        break
+      }
+      case 'outcome': {
+        const { record } = event
+        const facts = this.#of(record.stage)
+        if (record.step <= facts.closed) break
+        facts.open.set(record.admission, {
+          admission: record.admission,
+          outcome: record.outcome,
+          groupId: record.groupId,
+          offset: event.offset,
+          hash: event.hash,
+        })
+        break
+      }
+      case 'update':
+        this.version = Math.max(this.version, event.record.version)
+        break
+      case 'checkpoint':
+        this.version = Math.max(this.version, event.record.version)
+        if (event.record.reason === 'initial') this.initial = event.record
+        if (event.record.reason === 'stage-end') this.#of(event.record.stage).checkpoint = event.record
+        break
+      case 'evaluation': {
+        const { stage, domain } = event.record
+        if (stage === startStage) this.baseline.add(domain)
+        else this.#of(stage).evaluated.add(domain)
+        break
+      }
+    }
+  }
+
+  /** The first stage that has not ended. */
+  current(): { spec: StageSpec; facts: StageFacts; index: number } | undefined {
+    for (const [index, spec] of this.stages.entries()) {
+      const facts = this.#of(spec.name)
+      if (!facts.ended) return { spec, facts, index }
+    }
+    return undefined
+  }
+
+  #control(c: Control, timestamp: number): void {
+    switch (c.type) {
+      case 'run-begin':
+        this.runBegun = true
+        break
+      case 'stage-begin': {
+        const facts = this.#of(c.stage)
+        facts.begun = true
+        facts.version = c.version
+        facts.startedAt = timestamp
+        facts.lastVersion = Math.max(facts.lastVersion, c.version)
+        break
+      }
+      case 'batch-closed':
+        this.#closed(c)
+        break
+      case 'stage-drain':
+        this.#of(c.stage).drained = true
+        break
+      case 'stage-end':
+        this.#of(c.stage).ended = true
+        break
+      case 'command':
+        this.commands.add(c.id)
+        // `stop` ends one process, not the run: it leaves no trace in the state that a resumed run folds.
+        if (c.command === 'pause') this.paused = true
+        else if (c.command === 'resume') this.paused = false
+        break
+      case 'run-end':
+        this.runEnded = true
+        break
+    }
+  }
+
+  #closed(c: BatchClosed): void {
+    const facts = this.#of(c.stage)
+    if (c.step <= facts.closed) return
+    facts.closed = c.step
+    facts.firstOpen += c.counts.admitted
+    facts.admitted = Math.max(facts.admitted, facts.firstOpen)
+    facts.lastVersion = Math.max(facts.lastVersion, c.version)
+    facts.barren = c.version === c.baseVersion ? facts.barren + 1 : 0
+    facts.open.clear()
+  }
+
+  #of(stage: string): StageFacts {
+    let facts = this.facts.get(stage)
+    if (!facts) {
+      facts = emptyFacts()
+      this.facts.set(stage, facts)
+    }
+    return facts
+  }
+}
+
+/** The name under which the untrained model's scores are recorded. */
+export const startStage = 'start'
+
+/** The most groups that one step may admit. */
+export function admissionBudget(stage: RlStage): number {
+  return Math.floor(stage.prompts * stage.refill)
+}
+
+function emptyFacts(): StageFacts {
+  return {
+    begun: false,
+    version: 0,
+    closed: 0,
+    lastVersion: 0,
+    admitted: 0,
+    firstOpen: 0,
+    open: new Map(),
+    barren: 0,
+    drained: false,
+    checkpoint: undefined,
+    evaluated: new Set(),
+    ended: false,
+    startedAt: 0,
+  }
+}
