@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { z } from 'zod'
+import { CascadeError, stageSpecSchema } from '../../topics/index.ts'
+
+/** What `cascade.config.ts` may say. Every field has a default that suits a laptop. */
+export const configSchema = z.strictObject({
+  model: z
+    .strictObject({
+      layers: z.int().min(1).default(4),
+      hidden: z.int().min(8).default(128),
+      heads: z.int().min(1).default(4),
+      kvHeads: z.int().min(1).optional(),
+      intermediate: z.int().min(8).optional(),
+      maxLength: z.int().min(8).default(256),
+      ropeTheta: z.number().positive().default(10_000),
+    })
+    .default({ layers: 4, hidden: 128, heads: 4, maxLength: 256, ropeTheta: 10_000 }),
+  /** In order; each stage starts from the weights that the one before ended with. */
+  stages: z.array(stageSpecSchema).min(1),
+  evaluation: z
+    .strictObject({
+      /** Held-out prompts a domain. */
+      prompts: z.int().min(1).default(256),
+      maxTokens: z.int().min(1).optional(),
+    })
+    .default({ prompts: 256 }),
+  engine: z
+    .strictObject({
+      provider: z.enum(['cpu', 'cuda', 'webgpu']).default('cpu'),
+      /** Threads of one operator; 0 means one a core. */
+      threads: z.int().min(0).default(0),
+      /** Tokens of a micro-batch at most, padding included. */
+      microBatchTokens: z.int().min(64).default(8192),
+      /** Rows decoded together at most. */
+      decodeRows: z.int().min(1).default(256),
+    })
+    .default({ provider: 'cpu', threads: 0, microBatchTokens: 8192, decodeRows: 256 }),
+  verify: z
+    .strictObject({
+      concurrency: z.int().min(1).default(64),
+      attempts: z.int().min(1).default(3),
+      timeoutMs: z.int().min(1).default(10_000),
+    })
+    .default({ concurrency: 64, attempts: 3, timeoutMs: 10_000 }),
+  /** Credit of each operator: what it may hold at most. */
+  credit: z
+    .strictObject({
+      records: z.int().min(1).default(4096),
+      bytes: z.int().min(1).default(64 * 1024 * 1024),
+    })
+    .default({ records: 4096, bytes: 64 * 1024 * 1024 }),
+  checkpoints: z.strictObject({ keepLast: z.int().min(1).default(2) }).default({ keepLast: 2 }),
+})
+
+export type CascadeConfig = z.infer<typeof configSchema>
+export type CascadeInput = z.input<typeof configSchema>
+
+/**
+ * Types a config file; validation happens when it is loaded.
+ *
+ * @example
+ * export default defineCascade({ stages: [{ kind: 'sft', name: 'sft', domain: 'mixed', tasks: ['math'], steps: 100, batch: 64, lr: 1e-3 }] })
+ */
+export function defineCascade(config: CascadeInput): CascadeInput {
+  return config
+}
+
+/** @throws `CONFIG_INVALID` naming the file, the field, what was expected and what came. */
+export function parseConfig(value: unknown, where: string): CascadeConfig {
+  const parsed = configSchema.safeParse(value)
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `  ${path(issue.path)}: ${issue.message}${came(value, issue.path)}`)
+    throw new CascadeError('CONFIG_INVALID', `${where}: ${lines.length} wrong field${lines.length > 1 ? 's' : ''}\n${lines.join('\n')}`)
+  }
+  const names = parsed.data.stages.map((s) => s.name)
+  const twice = names.find((n, i) => names.indexOf(n) !== i)
+  if (twice !== undefined) {
+    throw new CascadeError('CONFIG_INVALID', `${where}: stages: expected distinct names, got ${twice} twice`)
+  }
+  const { hidden, heads, kvHeads = heads } = parsed.data.model
+  if (hidden % heads !== 0 || (hidden / heads) % 2 !== 0) {
+    throw new CascadeError('CONFIG_INVALID', `${where}: model.hidden: expected a multiple of 2 x model.heads (${2 * heads}), got ${hidden}`)
+  }
+  if (heads % kvHeads !== 0) {
+    throw new CascadeError('CONFIG_INVALID', `${where}: model.kvHeads: expected a divisor of model.heads (${heads}), got ${kvHeads}`)
+  }
+  return parsed.data
+}
+
+/** Imports a config module and validates its default export. */
+export async function loadConfig(file: string): Promise<CascadeConfig> {
+  const path = resolve(file)
+  let module: { default?: unknown }
+  try {
+    module = (await import(pathToFileURL(path).href)) as { default?: unknown }
+  } catch (cause) {
+    const missing = cause instanceof Error && 'code' in cause && cause.code === 'ERR_MODULE_NOT_FOUND'
+    const untyped = cause instanceof Error && 'code' in cause && cause.code === 'ERR_UNKNOWN_FILE_EXTENSION'
+    const why = untyped
+      ? `Node ${process.versions.node} does not run TypeScript: use Node 22.18 or newer, or a .js config`
+      : missing && String(cause).includes(path)
+        ? 'no such file'
+        : String(cause)
+    throw new CascadeError('CONFIG_INVALID', `${file}: cannot load the config: ${why}`, { cause })
+  }
+  if (module.default === undefined) {
+    throw new CascadeError('CONFIG_INVALID', `${file}: expected a default export (export default defineCascade({ … })), got none`)
+  }
+  return parseConfig(module.default, file)
+}
+
+/** Names a config's content: runs of one hash are comparable, and a resumed run must keep it. */
+export function hashConfig(config: CascadeConfig): string {
+  return createHash('sha256').update(JSON.stringify(config)).digest('hex').slice(0, 16)
+}
+
+function path(parts: readonly PropertyKey[]): string {
+  return parts.map((p, i) => (typeof p === 'number' ? `[${p}]` : i === 0 ? String(p) : `.${String(p)}`)).join('') || '(config)'
+}
+
+function came(value: unknown, parts: readonly PropertyKey[]): string {
+  let at = value
+  for (const part of parts) {
+    if (typeof at !== 'object' || at === null) return ''
+    at = (at as Record<PropertyKey, unknown>)[part]
+  }
+  if (at === undefined || (typeof at === 'object' && at !== null)) return ''
+  return `, got ${JSON.stringify(at)}`
+}
+

@@ -1,0 +1,111 @@
+import { access, constants, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { CascadeError } from '../../topics/index.ts'
+import { type CascadeConfig, configSchema } from './config.ts'
+
+/**
+ * A run folder:
+ * `run.json` (this manifest), `log/` (the topics), `checkpoints/`, `report.md`, `report.html`, `report.json`.
+ */
+export const manifestSchema = z.looseObject({
+  runId: z.string(),
+  version: z.string(),
+  seed: z.int().min(0),
+  deterministic: z.boolean(),
+  createdAt: z.string(),
+  configHash: z.string(),
+  config: configSchema,
+  /** The numeric profile of the engine: a replay is exact only on the same one. */
+  profile: z.record(z.string(), z.unknown()),
+})
+export type Manifest = z.infer<typeof manifestSchema>
+
+export const manifestFile = 'run.json'
+
+/** @throws `RUN_NOT_FOUND`, `CONFIG_INVALID` for a damaged manifest. */
+export async function readManifest(dir: string): Promise<Manifest> {
+  const file = join(dir, manifestFile)
+  const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') {
+      throw new CascadeError('RUN_NOT_FOUND', `${dir}: expected a run folder with ${manifestFile}, got none`, { cause })
+    }
+    throw new CascadeError('RUN_DIR_UNUSABLE', `${file}: cannot read: ${cause.message}`, { cause })
+  })
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new CascadeError('CONFIG_INVALID', `${file}: expected JSON, got ${JSON.stringify(text.slice(0, 40))}`, { cause })
+  }
+  const parsed = manifestSchema.safeParse(value)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw new CascadeError('CONFIG_INVALID', `${file}: field ${issue?.path.join('.')}: ${issue?.message}`)
+  }
+  return parsed.data
+}
+
+/** Creates the folder and its manifest. @throws `RUN_EXISTS`, `RUN_DIR_UNUSABLE`. */
+export async function createRun(dir: string, manifest: Manifest): Promise<void> {
+  try {
+    await mkdir(dir, { recursive: true })
+    await access(dir, constants.W_OK)
+  } catch (cause) {
+    throw new CascadeError('RUN_DIR_UNUSABLE', `${dir}: expected a folder that can be written, got ${(cause as Error).message}`, { cause })
+  }
+  if (await exists(join(dir, manifestFile))) {
+    throw new CascadeError('RUN_EXISTS', `${dir}: a run is there already; continue it with --resume, or choose another --dir`)
+  }
+  const temporary = join(dir, `.${manifestFile}.tmp`)
+  try {
+    await writeFile(temporary, `${JSON.stringify(manifest, null, 2)}\n`, { flush: true })
+    await rename(temporary, join(dir, manifestFile))
+  } catch (cause) {
+    throw new CascadeError('RUN_DIR_UNUSABLE', `${dir}: cannot write ${manifestFile}: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** The run under `parent` that was created last. @throws `RUN_NOT_FOUND`. */
+export async function latestRun(parent: string): Promise<string> {
+  const names = await readdir(parent).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  const runs: { dir: string; at: number }[] = []
+  for (const name of names) {
+    const dir = join(parent, name)
+    if (await exists(join(dir, manifestFile))) runs.push({ dir, at: (await stat(join(dir, manifestFile))).mtimeMs })
+  }
+  const newest = runs.sort((a, b) => b.at - a.at)[0]
+  if (!newest) throw new CascadeError('RUN_NOT_FOUND', `${parent}: expected a run to resume, got none; start one without --resume`)
+  return newest.dir
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return false
+      throw error
+    },
+  )
+}
+
+/** A config's model as the engine names it. */
+export function modelOf(config: CascadeConfig, vocabSize: number) {
+  const { layers, hidden, heads, kvHeads = heads, intermediate = Math.ceil((hidden * 8) / 3 / 32) * 32, maxLength, ropeTheta } = config.model
+  return {
+    vocab_size: vocabSize,
+    hidden_size: hidden,
+    num_hidden_layers: layers,
+    num_attention_heads: heads,
+    num_key_value_heads: kvHeads,
+    head_dim: hidden / heads,
+    intermediate_size: intermediate,
+    rms_norm_eps: 1e-5,
+    rope_theta: ropeTheta,
+    max_position_embeddings: maxLength,
+    tie_word_embeddings: true,
+  }
+}
