@@ -1,0 +1,28 @@
+import { isCascadeError, type Topic } from '../topics/index.ts'
+
+/** A stored value that its topic cannot decode, with the bytes as they are. */
+export class Undecodable {
+  readonly raw: Uint8Array
+  readonly error: Error
+
+  constructor(raw: Uint8Array, error: Error) {
+    this.raw = raw
+    this.error = error
+  }
+}
+
+/** The topic with decoding errors as values: a log decodes with what it is handed. */
+export function tolerant<T>(topic: Topic<T>): Topic<T> {
+  return {
+    ...topic,
+    decode(bytes, where) {
+      try {
+        return topic.decode(bytes, where)
+      } catch (error) {
+        if (!isCascadeError(error)) throw error
+        // The log may reuse its buffer after the page is read.
+        return new Undecodable(bytes.slice(), error) as T
+      }
+    },
+  }
+}
