@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Verdict, Verifier } from '../../streams/ports.ts'
+import type { Rollout } from '../../topics/index.ts'
+
+/** A verifier that needs only the response's text and the ground truth: the same judgement serves evaluation. */
+export interface RuleVerifier extends Verifier {
+  /** Pure. What it throws is an error of the verifier, never a judgement of the text. */
+  judge(text: string, groundTruth: unknown): Verdict
+}
+
+export interface RuleSpec {
+  name: string
+  version: string
+  /** URLs of the source files that decide: they make up the code hash, together with `options`. */
+  sources: readonly string[]
+  options?: Readonly<Record<string, unknown>>
+  judge(text: string, groundTruth: unknown): Verdict
+}
+
+export function ruleVerifier(spec: RuleSpec): RuleVerifier {
+  return Object.freeze({
+    name: spec.name,
+    version: spec.version,
+    codeHash: codeHash(spec.sources, spec.options ?? {}),
+    judge: spec.judge,
+    async verify(rollout: Rollout, signal: AbortSignal): Promise<Verdict> {
+      signal.throwIfAborted()
+      return spec.judge(rollout.responseText, rollout.groundTruth)
+    },
+  })
+}
+
+/** sha256 over the files' contents, in order, and the options. */
+export function codeHash(sources: readonly string[], options: Readonly<Record<string, unknown>>): string {
+  const sum = createHash('sha256')
+  for (const url of [import.meta.url, ...sources]) {
+    const content = readFileSync(new URL(url))
+    sum.update(`${content.length}\n`).update(content)
+  }
+  return sum.update(JSON.stringify(options)).digest('hex')
+}
+
+/** A ground truth that the verifier cannot read: the fault of the task, so no score, and no use in trying again. */
+export function badTruth(verifier: string, why: string): Verdict {
+  return {
+    outcome: 'failed',
+    code: 'VERIFIER_FAILED',
+    message: `verifier ${verifier}: ground truth: ${why}`,
+    retryable: false,
+  }
+}
