@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs'
 import { TestScheduler } from 'rxjs/testing'
 import { expect } from 'vitest'
 import { z } from 'zod'
@@ -45,18 +46,23 @@ export function envelope<T>(topic: string, offset: number, value: T): Envelope<T
   return { topic, offset, timestamp: 1000, key: '', headers: {}, value, bytes: 100 }
 }
 
-/** A promise that settles within the call that asks: what lets marbles run through a port. */
-class Settled<T> extends Promise<T> {
-  static of<V>(value: V): Promise<V> {
-    const settled = new Settled<V>(() => undefined)
-    // oxlint-disable-next-line unicorn/no-thenable -- answering at once is the point
-    Object.defineProperty(settled, 'then', { value: (use: (v: V) => unknown) => use(value) })
-    return settled
+class Answer<T> extends Promise<T> {
+  static of<V>(then: (use: (v: V) => unknown, fail: (e: unknown) => unknown) => unknown): Promise<V> {
+    const answer = new Answer<V>(() => undefined)
+    // oxlint-disable-next-line unicorn/no-thenable -- a promise in virtual time is the point
+    Object.defineProperty(answer, 'then', { value: then })
+    return answer
   }
 }
 
-export function now<T>(value: T): Promise<T> {
-  return Settled.of(value)
+/** A promise that settles when the observable says so: what lets marbles run through a port. */
+export function when<T>(answer: Observable<T>): Promise<T> {
+  return Answer.of((next, error) => answer.subscribe({ next, error }))
+}
+
+/** Several turns of the microtask queue. */
+export async function turns(n = 20): Promise<void> {
+  for (let i = 0; i < n; i++) await Promise.resolve()
 }
 
 export const prompt = (over: Partial<Prompt> = {}): Prompt => ({
