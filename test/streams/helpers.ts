@@ -57,7 +57,10 @@ class Answer<T> extends Promise<T> {
 
 /** A promise that settles when the observable says so: what lets marbles run through a port. */
 export function when<T>(answer: Observable<T>): Promise<T> {
-  return Answer.of((next, error) => answer.subscribe({ next, error }))
+  return Answer.of((next, error) => {
+    answer.subscribe({ next, error })
+    return Promise.resolve()
+  })
 }
 
 /** Several turns of the microtask queue. */

@@ -278,7 +278,7 @@ describe('overflow', () => {
     await turns()
     for (let id = 4; id < 10; id++)
       await log.commit({ append: [{ topic, value: { id, text: '' } } as Append], settle: [] })
-    for (const d of [...held]) d.release()
+    for (const d of held) d.release()
     await turns()
     await log.commit({ append: [{ topic, value: { id: 10, text: '' } } as Append], settle: [] })
     await turns()
