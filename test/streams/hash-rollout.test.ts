@@ -6,7 +6,9 @@ test('is the same for the same tokens and log-probabilities, wherever they lie i
   const shared = Int32Array.of(9, 4, 5, 9)
   const other = rollout({ responseTokens: shared.subarray(1, 3), responseText: 'other' })
   expect(hashRollout(other)).toBe(hashRollout(rollout()))
-  expect(hashRollout(rollout())).toMatchInlineSnapshot(`"85d7f8ffa7c76a0c26fadc22b5f1085e24b939819e27e244d6935e16bc7f725f"`)
+  expect(hashRollout(rollout())).toMatchInlineSnapshot(
+    `"85d7f8ffa7c76a0c26fadc22b5f1085e24b939819e27e244d6935e16bc7f725f"`,
+  )
 })
 
 test('sees every part, and which side a token is on', () => {

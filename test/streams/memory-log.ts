@@ -25,7 +25,6 @@ export class Settled {
   readonly beyond = new Set<number>()
 
   add(offset: number): void {
-    if (offset < this.floor) return
     this.beyond.add(offset)
     while (this.beyond.delete(this.floor)) this.floor += 1
   }
@@ -169,9 +168,13 @@ export class MemoryLog implements TopicLog {
     return settled
   }
 
+  /** As strict as a real log: what is settled twice was read twice. */
   #check(settle: readonly Position[]): void {
     for (const p of settle) {
-      const { floor } = this.#settled(p.group, p.topic)
+      const { floor, beyond } = this.#settled(p.group, p.topic)
+      if (p.offset < floor || beyond.has(p.offset)) {
+        throw new CascadeError('STREAM_PROTOCOL', `${p.group} in ${p.topic}: ${p.offset} is settled already`)
+      }
       if (p.offset >= floor + this.window) {
         throw new CascadeError(
           'WINDOW_EXCEEDED',
