@@ -6,6 +6,8 @@ export const errorCodes = [
   'RUN_EXISTS',
   'RUN_NOT_FOUND',
   'RUN_LOCKED',
+  'RUN_NOT_RUNNING',
+  'CONTROL_TIMEOUT',
   'PROFILE_MISMATCH',
   'LOG_CORRUPT',
   'LOG_FULL',
