@@ -1,8 +1,8 @@
 import {
   advantages,
   CascadeError,
-  checkpoints,
   type Control,
+  checkpoints,
   control,
   demonstrations,
   evaluations,
@@ -94,14 +94,18 @@ class Coordinator {
         this.#state.fold({ type: 'admitted', stage, step, admission })
       })
     }
-    await follow(this.#log, evaluations, read, (r) => this.#state.fold({ type: 'evaluation', record: r.value }))
+    await follow(this.#log, evaluations, read, (r) =>
+      this.#state.fold({ type: 'evaluation', record: r.value }),
+    )
     for (const [topic, run] of this.#inputs()) next.set(topic, await run(0, 'end', signal))
     return next
   }
 
   /** Folds what others write, as they write it. Ends only by the signal. */
   async follow(next: ReadonlyMap<string, number>, signal: AbortSignal): Promise<never> {
-    const running: Promise<unknown>[] = [...this.#inputs()].map(([topic, run]) => run(next.get(topic) ?? 0, undefined, signal))
+    const running: Promise<unknown>[] = [...this.#inputs()].map(([topic, run]) =>
+      run(next.get(topic) ?? 0, undefined, signal),
+    )
     if (this.#options.inbox) running.push(this.#obey(this.#options.inbox(signal)))
     running.push(
       new Promise((_, reject) => {
@@ -114,7 +118,8 @@ class Coordinator {
   }
 
   async run(): Promise<'done' | 'stopped'> {
-    if (this.#state.paused) await this.#control({ type: 'command', command: 'resume', id: `resume-${this.#options.epoch}` })
+    if (this.#state.paused)
+      await this.#control({ type: 'command', command: 'resume', id: `resume-${this.#options.epoch}` })
     for (;;) {
       this.#options.signal.throwIfAborted()
       if (this.#failure) throw this.#failure
@@ -130,23 +135,35 @@ class Coordinator {
     }
   }
 
-  *#inputs(): Generator<[string, (from: number, until: 'end' | undefined, signal: AbortSignal) => Promise<number>]> {
+  *#inputs(): Generator<
+    [string, (from: number, until: 'end' | undefined, signal: AbortSignal) => Promise<number>]
+  > {
     const log = this.#log
     const reader =
       <T>(topic: Parameters<typeof follow<T>>[1], event: (value: T, offset: number) => CoordinatorEvent) =>
       async (from: number, until: 'end' | undefined, signal: AbortSignal) =>
-        follow(log, topic, { from: Math.max(from, await log.offset(topic.name, 'earliest')), until, signal }, (r) => {
-          const e = event(r.value, r.offset)
-          this.#state.fold(e)
-          if (until === undefined) this.#watch(e)
-          this.#poke()
-        })
+        follow(
+          log,
+          topic,
+          { from: Math.max(from, await log.offset(topic.name, 'earliest')), until, signal },
+          (r) => {
+            const e = event(r.value, r.offset)
+            this.#state.fold(e)
+            if (until === undefined) this.#watch(e)
+            this.#poke()
+          },
+        )
     yield ['updates', reader(updates, (record) => ({ type: 'update', record }))]
     yield ['checkpoints', reader(checkpoints, (record) => ({ type: 'checkpoint', record }))]
     for (const domain of this.#domains) {
       yield [
         `advantages.${domain}`,
-        reader(advantages(domain), (record, offset) => ({ type: 'outcome', record, offset, hash: hashOutcome(record) })),
+        reader(advantages(domain), (record, offset) => ({
+          type: 'outcome',
+          record,
+          offset,
+          hash: hashOutcome(record),
+        })),
       ]
     }
   }
@@ -184,7 +201,14 @@ class Coordinator {
     switch (d.type) {
       case 'run-begin': {
         const { runId, seed, deterministic, configHash } = options
-        await this.#control({ type: 'run-begin', runId, seed, deterministic, configHash, stages: [...options.stages] })
+        await this.#control({
+          type: 'run-begin',
+          runId,
+          seed,
+          deterministic,
+          configHash,
+          stages: [...options.stages],
+        })
         break
       }
       case 'evaluate': {
@@ -208,7 +232,12 @@ class Coordinator {
           baseVersion: d.baseVersion,
           version: d.version,
           opens: d.opens,
-          groups: d.groups.map((g) => ({ groupId: g.groupId, admission: g.admission, outcomeOffset: g.offset, hash: g.hash })),
+          groups: d.groups.map((g) => ({
+            groupId: g.groupId,
+            admission: g.admission,
+            outcomeOffset: g.offset,
+            hash: g.hash,
+          })),
           counts: d.counts,
           ...(d.reason === undefined ? {} : { reason: d.reason }),
         })

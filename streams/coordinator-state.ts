@@ -77,7 +77,8 @@ export class CoordinatorState {
       case 'admitted': {
         const facts = this.#of(event.stage)
         facts.admitted = Math.max(facts.admitted, event.admission + 1)
-        if (event.step > facts.closed && !facts.open.has(event.admission)) facts.open.set(event.admission, undefined)
+        if (event.step > facts.closed && !facts.open.has(event.admission))
+          facts.open.set(event.admission, undefined)
         break
       }
       case 'outcome': {

@@ -1,5 +1,11 @@
 import type { Checkpoint, RlStage, SftStage } from '../topics/index.ts'
-import { admissionBudget, type CoordinatorState, type OutcomeFact, type StageFacts, startStage } from './coordinator-state.ts'
+import {
+  admissionBudget,
+  type CoordinatorState,
+  type OutcomeFact,
+  type StageFacts,
+  startStage,
+} from './coordinator-state.ts'
 
 /** What the coordinator does next. */
 export type Decision =
@@ -7,7 +13,15 @@ export type Decision =
   | { type: 'evaluate'; stage: string; domain: string; checkpoint: Checkpoint }
   | { type: 'stage-begin'; stage: string; index: number; version: number }
   | { type: 'admit'; stage: RlStage; step: number; first: number; count: number; version: number }
-  | { type: 'demonstrate'; stage: SftStage; step: number; first: number; count: number; baseVersion: number; opens: boolean }
+  | {
+      type: 'demonstrate'
+      stage: SftStage
+      step: number
+      first: number
+      count: number
+      baseVersion: number
+      opens: boolean
+    }
   | {
       type: 'close'
       stage: RlStage
@@ -20,7 +34,15 @@ export type Decision =
       reason?: string
     }
   | { type: 'stage-drain'; stage: string; version: number }
-  | { type: 'stage-end'; stage: string; steps: number; version: number; checkpoint: string; reason: string; startedAt: number }
+  | {
+      type: 'stage-end'
+      stage: string
+      steps: number
+      version: number
+      checkpoint: string
+      reason: string
+      startedAt: number
+    }
   | { type: 'run-end'; version: number }
 
 /** SFT batches that may wait before the update; they depend on no version. */
@@ -85,7 +107,14 @@ function explore(state: CoordinatorState, facts: StageFacts, spec: RlStage): Dec
   const missing = spec.prompts - kept.length
   const left = admissionBudget(spec) - known.length
   if (missing > 0 && left > 0) {
-    return { type: 'admit', stage: spec, step, first: facts.admitted, count: Math.min(missing, left), version }
+    return {
+      type: 'admit',
+      stage: spec,
+      step,
+      first: facts.admitted,
+      count: Math.min(missing, left),
+      version,
+    }
   }
   const enough = kept.length >= spec.minGroups
   return {

@@ -27,7 +27,11 @@ export async function follow<T>(
 }
 
 /** The one record at an offset. @throws `LOG_OFFSET_GONE` where it was removed. */
-export async function recordAt<T>(log: TopicLog, topic: Topic<T>, offset: number): Promise<Envelope<T> | undefined> {
+export async function recordAt<T>(
+  log: TopicLog,
+  topic: Topic<T>,
+  offset: number,
+): Promise<Envelope<T> | undefined> {
   const { records } = await log.fetch(topic, offset, { records: 1, bytes: 1 })
   const [record] = records
   return record?.offset === offset ? record : undefined

@@ -9,6 +9,7 @@ export function groupId(run: string, stage: string, admission: number): string {
 /** What `batch-closed` says of a group: sha256 over the hashes of its rollouts and its rewards, in sample order. */
 export function hashOutcome(outcome: GroupOutcome): string {
   const hash = createHash('sha256')
-  for (const m of outcome.members) hash.update(`${m.rolloutHash}:${m.reward ?? m.fate}:${m.advantage ?? ''}\n`)
+  for (const m of outcome.members)
+    hash.update(`${m.rolloutHash}:${m.reward ?? m.fate}:${m.advantage ?? ''}\n`)
   return hash.digest('hex')
 }

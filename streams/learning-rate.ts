@@ -8,5 +8,7 @@ export function learningRate(
   if (step <= stage.warmup) return (stage.lr * step) / stage.warmup
   if (stage.schedule === 'constant') return stage.lr
   const progress = (step - 1 - stage.warmup) / Math.max(1, stage.steps - stage.warmup)
-  return stage.schedule === 'linear' ? stage.lr * (1 - progress) : stage.lr * 0.5 * (1 + Math.cos(Math.PI * progress))
+  return stage.schedule === 'linear'
+    ? stage.lr * (1 - progress)
+    : stage.lr * 0.5 * (1 + Math.cos(Math.PI * progress))
 }

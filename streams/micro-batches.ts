@@ -29,7 +29,12 @@ export function microBatches(rows: readonly Row[], plan: Plan): MicroBatchRecord
   for (let at = 0; at < order.length; ) {
     const cols = Math.max(2, Math.ceil(order[at]!.length / plan.align) * plan.align)
     const count = Math.max(1, Math.min(order.length - at, Math.floor(plan.maxTokens / cols)))
-    batches.push(rectangle(order.slice(at, at + count).map((o) => o.row), cols))
+    batches.push(
+      rectangle(
+        order.slice(at, at + count).map((o) => o.row),
+        cols,
+      ),
+    )
     at += count
   }
   return batches
@@ -52,5 +57,13 @@ function rectangle(rows: readonly Row[], cols: number): MicroBatchRecord {
     lengths[r] = row.prompt.length + row.response.length
     rowWeights[r] = row.weight
   }
-  return { rows: rows.length, cols, tokens, lengths, lossMask, rowWeights, ...(oldLogprobs ? { oldLogprobs } : {}) }
+  return {
+    rows: rows.length,
+    cols,
+    tokens,
+    lengths,
+    lossMask,
+    rowWeights,
+    ...(oldLogprobs ? { oldLogprobs } : {}),
+  }
 }

@@ -37,7 +37,9 @@ export function pack(
   options: PackOptions,
 ): (source: Observable<Delivery<Envelope<Control>>>) => Observable<Delivery<readonly Append[]>> {
   return (source) =>
-    source.pipe(concatMap(async (delivery) => derive(delivery, await packed(log, options, delivery.value.value))))
+    source.pipe(
+      concatMap(async (delivery) => derive(delivery, await packed(log, options, delivery.value.value))),
+    )
 }
 
 async function packed(log: TopicLog, options: PackOptions, record: Control): Promise<Append[]> {
@@ -47,7 +49,8 @@ async function packed(log: TopicLog, options: PackOptions, record: Control): Pro
   }
   if (record.type !== 'batch-closed' || record.version === record.baseVersion) return []
   const stage = stageNamed(options, record.stage)
-  const content = stage.kind === 'sft' ? await supervised(log, stage, record) : await explored(log, stage, record, options)
+  const content =
+    stage.kind === 'sft' ? await supervised(log, stage, record) : await explored(log, stage, record, options)
   const value: GradientBatch = {
     id: `${record.stage}/${record.step}`,
     kind: 'batch',
@@ -83,12 +86,17 @@ interface Content {
 
 async function supervised(log: TopicLog, stage: SftStage, record: BatchClosed): Promise<Content> {
   const range = record.demonstrations
-  if (!range) throw new CascadeError('STREAM_PROTOCOL', `control: step ${record.step} of ${stage.name} names no demonstrations`)
+  if (!range)
+    throw new CascadeError(
+      'STREAM_PROTOCOL',
+      `control: step ${record.step} of ${stage.name} names no demonstrations`,
+    )
   const rows: Row[] = []
   const members: string[] = []
   for (let at = range.from; at < range.to; ) {
     const { records, next } = await log.fetch(demonstrations, at, { records: range.to - at, bytes: 64 << 20 })
-    if (records.length === 0) throw new CascadeError('LOG_OFFSET_GONE', `demonstrations: offset ${at} is not there`)
+    if (records.length === 0)
+      throw new CascadeError('LOG_OFFSET_GONE', `demonstrations: offset ${at} is not there`)
     for (const { value: d } of records) {
       members.push(d.id)
       rows.push({
@@ -105,16 +113,25 @@ async function supervised(log: TopicLog, stage: SftStage, record: BatchClosed): 
   return { members, rows, stats: {} }
 }
 
-async function explored(log: TopicLog, stage: RlStage, record: BatchClosed, options: PackOptions): Promise<Content> {
+async function explored(
+  log: TopicLog,
+  stage: RlStage,
+  record: BatchClosed,
+  options: PackOptions,
+): Promise<Content> {
   let outcomes: GroupOutcome[] = []
   for (const group of record.groups) {
     const outcome = await recordAt(log, advantages(stage.domain), group.outcomeOffset)
     if (!outcome || outcome.value.groupId !== group.groupId || hashOutcome(outcome.value) !== group.hash) {
-      throw new CascadeError('STREAM_PROTOCOL', `advantages.${stage.domain}: offset ${group.outcomeOffset} is not group ${group.groupId} as step ${record.step} closed with it`)
+      throw new CascadeError(
+        'STREAM_PROTOCOL',
+        `advantages.${stage.domain}: offset ${group.outcomeOffset} is not group ${group.groupId} as step ${record.step} closed with it`,
+      )
     }
     outcomes.push(outcome.value)
   }
-  if (stage.permuteRewards) outcomes = permuteRewards(outcomes, stage, `${options.seed}/${stage.name}/${record.step}`)
+  if (stage.permuteRewards)
+    outcomes = permuteRewards(outcomes, stage, `${options.seed}/${stage.name}/${record.step}`)
   const rows: Row[] = []
   const weighted: { group: number; advantage: number; tokens: number }[] = []
   const stats = { reward: 0, passed: 0, responseLength: 0, truncated: 0, members: 0 }
@@ -129,17 +146,26 @@ async function explored(log: TopicLog, stage: RlStage, record: BatchClosed, opti
       if (member.fate !== 'trained' || member.advantage === undefined) continue
       const rollout = await recordAt(log, rollouts(stage.domain), member.rolloutOffset)
       if (rollout?.value.id !== member.rolloutId) {
-        throw new CascadeError('STREAM_PROTOCOL', `rollouts.${stage.domain}: offset ${member.rolloutOffset} is not rollout ${member.rolloutId}`)
+        throw new CascadeError(
+          'STREAM_PROTOCOL',
+          `rollouts.${stage.domain}: offset ${member.rolloutOffset} is not rollout ${member.rolloutId}`,
+        )
       }
       const r = rollout.value
-      weighted.push({ group: index, advantage: member.advantage, tokens: r.lossMask.reduce((sum, m) => sum + m, 0) })
+      weighted.push({
+        group: index,
+        advantage: member.advantage,
+        tokens: r.lossMask.reduce((sum, m) => sum + m, 0),
+      })
       rows.push({
         prompt: r.promptTokens,
         response: r.responseTokens,
         lossMask: r.lossMask,
         weight: 0,
         // Without clipping a step is strictly on-policy: its ratio is 1 by construction and needs no old log-probability.
-        ...(stage.clipLow === undefined && stage.clipHigh === undefined ? {} : { oldLogprobs: r.responseLogprobs }),
+        ...(stage.clipLow === undefined && stage.clipHigh === undefined
+          ? {}
+          : { oldLogprobs: r.responseLogprobs }),
       })
     }
   }
@@ -178,6 +204,7 @@ function flush(stage: string, domain: string, step: number, version: number): Gr
 
 function stageNamed(options: PackOptions, name: string): StageSpec {
   const stage = options.stages.find((s) => s.name === name)
-  if (!stage) throw new CascadeError('STREAM_PROTOCOL', `control names stage ${name}, which the config does not have`)
+  if (!stage)
+    throw new CascadeError('STREAM_PROTOCOL', `control names stage ${name}, which the config does not have`)
   return stage
 }

@@ -12,7 +12,8 @@ import type { Append, Envelope, UpdateSink } from './ports.ts'
 export function update(
   sink: UpdateSink,
 ): (source: Observable<Delivery<Envelope<GradientBatch>>>) => Observable<Delivery<readonly Append[]>> {
-  return (source) => source.pipe(concatMap(async (delivery) => derive(delivery, await applied(sink, delivery.value))))
+  return (source) =>
+    source.pipe(concatMap(async (delivery) => derive(delivery, await applied(sink, delivery.value))))
 }
 
 async function applied(sink: UpdateSink, record: Envelope<GradientBatch>): Promise<Append[]> {

@@ -48,7 +48,10 @@ export const configSchema = z.strictObject({
   credit: z
     .strictObject({
       records: z.int().min(1).default(4096),
-      bytes: z.int().min(1).default(64 * 1024 * 1024),
+      bytes: z
+        .int()
+        .min(1)
+        .default(64 * 1024 * 1024),
     })
     .default({ records: 4096, bytes: 64 * 1024 * 1024 }),
   checkpoints: z.strictObject({ keepLast: z.int().min(1).default(2) }).default({ keepLast: 2 }),
@@ -71,8 +74,13 @@ export function defineCascade(config: CascadeInput): CascadeInput {
 export function parseConfig(value: unknown, where: string): CascadeConfig {
   const parsed = configSchema.safeParse(value)
   if (!parsed.success) {
-    const lines = parsed.error.issues.map((issue) => `  ${path(issue.path)}: ${issue.message}${came(value, issue.path)}`)
-    throw new CascadeError('CONFIG_INVALID', `${where}: ${lines.length} wrong field${lines.length > 1 ? 's' : ''}\n${lines.join('\n')}`)
+    const lines = parsed.error.issues.map(
+      (issue) => `  ${path(issue.path)}: ${issue.message}${came(value, issue.path)}`,
+    )
+    throw new CascadeError(
+      'CONFIG_INVALID',
+      `${where}: ${lines.length} wrong field${lines.length > 1 ? 's' : ''}\n${lines.join('\n')}`,
+    )
   }
   const names = parsed.data.stages.map((s) => s.name)
   const twice = names.find((n, i) => names.indexOf(n) !== i)
@@ -81,10 +89,16 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
   }
   const { hidden, heads, kvHeads = heads } = parsed.data.model
   if (hidden % heads !== 0 || (hidden / heads) % 2 !== 0) {
-    throw new CascadeError('CONFIG_INVALID', `${where}: model.hidden: expected a multiple of 2 x model.heads (${2 * heads}), got ${hidden}`)
+    throw new CascadeError(
+      'CONFIG_INVALID',
+      `${where}: model.hidden: expected a multiple of 2 x model.heads (${2 * heads}), got ${hidden}`,
+    )
   }
   if (heads % kvHeads !== 0) {
-    throw new CascadeError('CONFIG_INVALID', `${where}: model.kvHeads: expected a divisor of model.heads (${heads}), got ${kvHeads}`)
+    throw new CascadeError(
+      'CONFIG_INVALID',
+      `${where}: model.kvHeads: expected a divisor of model.heads (${heads}), got ${kvHeads}`,
+    )
   }
   return parsed.data
 }
@@ -106,7 +120,10 @@ export async function loadConfig(file: string): Promise<CascadeConfig> {
     throw new CascadeError('CONFIG_INVALID', `${file}: cannot load the config: ${why}`, { cause })
   }
   if (module.default === undefined) {
-    throw new CascadeError('CONFIG_INVALID', `${file}: expected a default export (export default defineCascade({ … })), got none`)
+    throw new CascadeError(
+      'CONFIG_INVALID',
+      `${file}: expected a default export (export default defineCascade({ … })), got none`,
+    )
   }
   return parseConfig(module.default, file)
 }
@@ -117,7 +134,11 @@ export function hashConfig(config: CascadeConfig): string {
 }
 
 function path(parts: readonly PropertyKey[]): string {
-  return parts.map((p, i) => (typeof p === 'number' ? `[${p}]` : i === 0 ? String(p) : `.${String(p)}`)).join('') || '(config)'
+  return (
+    parts
+      .map((p, i) => (typeof p === 'number' ? `[${p}]` : i === 0 ? String(p) : `.${String(p)}`))
+      .join('') || '(config)'
+  )
 }
 
 function came(value: unknown, parts: readonly PropertyKey[]): string {
@@ -129,4 +150,3 @@ function came(value: unknown, parts: readonly PropertyKey[]): string {
   if (at === undefined || (typeof at === 'object' && at !== null)) return ''
   return `, got ${JSON.stringify(at)}`
 }
-

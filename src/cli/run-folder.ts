@@ -28,7 +28,11 @@ export async function readManifest(dir: string): Promise<Manifest> {
   const file = join(dir, manifestFile)
   const text = await readFile(file, 'utf8').catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') {
-      throw new CascadeError('RUN_NOT_FOUND', `${dir}: expected a run folder with ${manifestFile}, got none`, { cause })
+      throw new CascadeError(
+        'RUN_NOT_FOUND',
+        `${dir}: expected a run folder with ${manifestFile}, got none`,
+        { cause },
+      )
     }
     throw new CascadeError('RUN_DIR_UNUSABLE', `${file}: cannot read: ${cause.message}`, { cause })
   })
@@ -36,7 +40,11 @@ export async function readManifest(dir: string): Promise<Manifest> {
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new CascadeError('CONFIG_INVALID', `${file}: expected JSON, got ${JSON.stringify(text.slice(0, 40))}`, { cause })
+    throw new CascadeError(
+      'CONFIG_INVALID',
+      `${file}: expected JSON, got ${JSON.stringify(text.slice(0, 40))}`,
+      { cause },
+    )
   }
   const parsed = manifestSchema.safeParse(value)
   if (!parsed.success) {
@@ -52,17 +60,28 @@ export async function createRun(dir: string, manifest: Manifest): Promise<void> 
     await mkdir(dir, { recursive: true })
     await access(dir, constants.W_OK)
   } catch (cause) {
-    throw new CascadeError('RUN_DIR_UNUSABLE', `${dir}: expected a folder that can be written, got ${(cause as Error).message}`, { cause })
+    throw new CascadeError(
+      'RUN_DIR_UNUSABLE',
+      `${dir}: expected a folder that can be written, got ${(cause as Error).message}`,
+      { cause },
+    )
   }
   if (await exists(join(dir, manifestFile))) {
-    throw new CascadeError('RUN_EXISTS', `${dir}: a run is there already; continue it with --resume, or choose another --dir`)
+    throw new CascadeError(
+      'RUN_EXISTS',
+      `${dir}: a run is there already; continue it with --resume, or choose another --dir`,
+    )
   }
   const temporary = join(dir, `.${manifestFile}.tmp`)
   try {
     await writeFile(temporary, `${JSON.stringify(manifest, null, 2)}\n`, { flush: true })
     await rename(temporary, join(dir, manifestFile))
   } catch (cause) {
-    throw new CascadeError('RUN_DIR_UNUSABLE', `${dir}: cannot write ${manifestFile}: ${(cause as Error).message}`, { cause })
+    throw new CascadeError(
+      'RUN_DIR_UNUSABLE',
+      `${dir}: cannot write ${manifestFile}: ${(cause as Error).message}`,
+      { cause },
+    )
   }
 }
 
@@ -75,10 +94,15 @@ export async function latestRun(parent: string): Promise<string> {
   const runs: { dir: string; at: number }[] = []
   for (const name of names) {
     const dir = join(parent, name)
-    if (await exists(join(dir, manifestFile))) runs.push({ dir, at: (await stat(join(dir, manifestFile))).mtimeMs })
+    if (await exists(join(dir, manifestFile)))
+      runs.push({ dir, at: (await stat(join(dir, manifestFile))).mtimeMs })
   }
   const newest = runs.sort((a, b) => b.at - a.at)[0]
-  if (!newest) throw new CascadeError('RUN_NOT_FOUND', `${parent}: expected a run to resume, got none; start one without --resume`)
+  if (!newest)
+    throw new CascadeError(
+      'RUN_NOT_FOUND',
+      `${parent}: expected a run to resume, got none; start one without --resume`,
+    )
   return newest.dir
 }
 
@@ -94,7 +118,15 @@ async function exists(path: string): Promise<boolean> {
 
 /** A config's model as the engine names it. */
 export function modelOf(config: CascadeConfig, vocabSize: number) {
-  const { layers, hidden, heads, kvHeads = heads, intermediate = Math.ceil((hidden * 8) / 3 / 32) * 32, maxLength, ropeTheta } = config.model
+  const {
+    layers,
+    hidden,
+    heads,
+    kvHeads = heads,
+    intermediate = Math.ceil((hidden * 8) / 3 / 32) * 32,
+    maxLength,
+    ropeTheta,
+  } = config.model
   return {
     vocab_size: vocabSize,
     hidden_size: hidden,
