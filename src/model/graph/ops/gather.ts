@@ -1,0 +1,46 @@
+import { type Op, plus } from '../autodiff.ts'
+import { gemm } from './linear.ts'
+
+/** Above this many rows the table's gradient is scattered row by row instead of multiplied out. */
+const oneHotLimit = 1024
+
+/**
+ * Rows of `table [rows, width]` by `ids [N]` (int32 or int64). Ids repeat, so the gradient adds up: as a
+ * one-hot product for small tables, as an ordered scatter (`ScatterElements`, which runs in one thread and
+ * is therefore deterministic) for large ones.
+ */
+export const embedding: Op<{ rows: number; width: number }> = {
+  name: 'embedding',
+  emit(g, [table, ids], { rows, width }) {
+    return {
+      outputs: [g.op('Gather', [table!, ids!], { attrs: { axis: 0 } })],
+      pullback: ({ dy, acc }) => {
+        if (rows <= oneHotLimit) {
+          const wide = g.op('Cast', [ids!], { attrs: { to: 7 } })
+          const oneHot = g.op('OneHot', [wide, g.i64([rows]), g.f32([0, 1])], { attrs: { axis: -1 } })
+          return [gemm(g, oneHot, dy[0]!, { transA: true, plus: acc[0] }), null]
+        }
+        const base = acc[0] ?? g.op('Mul', [table!, g.f32(0)])
+        const column = g.op('Unsqueeze', [ids!, g.i64([1])])
+        const index = g.op('Expand', [column, g.i64([1, width])])
+        const attrs = { axis: 0, reduction: 'add' }
+        return [g.op('ScatterElements', [base, index, dy[0]!], { attrs }), null]
+      },
+    }
+  },
+}
+
+/** Rows of `x [N, width]` by distinct `ids [M]` (int64). */
+export const pickRows: Op<null> = {
+  name: 'pick-rows',
+  emit(g, [x, ids]) {
+    return {
+      outputs: [g.op('Gather', [x!, ids!], { attrs: { axis: 0 } })],
+      pullback: ({ dy, acc }) => {
+        const zeros = g.op('ConstantOfShape', [g.op('Shape', [x!])])
+        const index = g.op('Unsqueeze', [ids!, g.i64([1])])
+        return [plus(g, acc[0], g.op('ScatterND', [zeros, index, dy[0]!])), null]
+      },
+    }
+  },
+}

@@ -1,0 +1,58 @@
+import type { GraphBuilder, Value } from '../../onnx/builder.ts'
+import type { Op } from '../autodiff.ts'
+import { gemm } from './linear.ts'
+
+export interface HeadsAttrs {
+  heads: number
+  /** Columns of one head (for queries: all query heads that share one key head). */
+  width: number
+}
+
+/** `[heads, N, width]` to `[N, heads * width]`. */
+function joinHeads(g: GraphBuilder, x: Value, { heads, width }: HeadsAttrs): Value {
+  if (heads === 1) return g.op('Reshape', [x, g.i64([-1, width])])
+  return g.op('Reshape', [g.op('Transpose', [x], { attrs: { perm: [1, 0, 2] } }), g.i64([-1, heads * width])])
+}
+
+/**
+ * `x [N, in] @ w [in, heads * width]`, delivered head by head as `[heads, N, width]`. The weight is
+ * rearranged instead of the (larger) result.
+ */
+export const headsLinear: Op<HeadsAttrs> = {
+  name: 'heads-linear',
+  emit(g, [x, w], attrs) {
+    const { heads, width } = attrs
+    const cut = g.op('Reshape', [w!, g.i64([0, heads, width])])
+    const perHead = g.op('Transpose', [cut], { attrs: { perm: [1, 0, 2] } })
+    return {
+      outputs: [g.op('MatMul', [x!, perHead])],
+      pullback: ({ dy, wanted, acc }) => {
+        const joined = joinHeads(g, dy[0]!, attrs)
+        return [
+          wanted[0] ? gemm(g, joined, w!, { transB: true, plus: acc[0] }) : null,
+          wanted[1] ? gemm(g, x!, joined, { transA: true, plus: acc[1] }) : null,
+        ]
+      },
+    }
+  },
+}
+
+/** `o [heads, N, width]` joined to `[N, heads * width]`, times `w [heads * width, out]`. */
+export const joinLinear: Op<HeadsAttrs> = {
+  name: 'join-linear',
+  emit(g, [o, w], attrs) {
+    const { heads, width } = attrs
+    const joined = joinHeads(g, o!, attrs)
+    return {
+      outputs: [gemm(g, joined, w!)],
+      pullback: ({ dy, wanted, acc }) => {
+        const perHead = g.op('Reshape', [w!, g.i64([heads, width, -1])])
+        const own = g.op('FusedMatMul', [dy[0]!, perHead], { domain: 'com.microsoft', attrs: { transB: 1 } })
+        return [
+          wanted[0] ? (acc[0] ? g.op('Add', [acc[0], own]) : own) : null,
+          wanted[1] ? gemm(g, joined, dy[0]!, { transA: true, plus: acc[1] }) : null,
+        ]
+      },
+    }
+  },
+}

@@ -1,0 +1,214 @@
+import type ort from 'onnxruntime-node'
+import { CascadeError } from '../../../topics/errors.ts'
+import { type ModelConfig, parameters } from '../config.ts'
+import { type AdamOptions, adamScalars } from '../graph/adamw.ts'
+import { type StatName, statNames } from '../graph/loss.ts'
+import { scoreGraph } from '../graph/score-graph.ts'
+import { accumulateGraph, applyGraph, updateGraph } from '../graph/update-graph.ts'
+import { type TensorMap, zeroState } from '../weights/init.ts'
+import { type MicroBatch, type PackedRows, packRows, type TokenRows } from './batch.ts'
+import { type LossOptions, lossFeeds, rowFeeds } from './feeds.ts'
+import { LazySessions, type SessionOptions, scalar, type Tensors } from './sessions.ts'
+import { type Buffers, emptyBuffers, fromBuffers, type TrainState, toBuffers } from './state.ts'
+
+export type { MicroBatch, TokenRows } from './batch.ts'
+export type { TrainState } from './state.ts'
+
+export interface UpdateOptions extends AdamOptions, LossOptions {}
+
+/** Means are over the trained tokens of the step. */
+export interface StepResult {
+  /** Policy loss plus KL term, as weighted by the batch: a sum over tokens. */
+  loss: number
+  /** Global gradient norm before clipping. */
+  gradNorm: number
+  /** Nats, at the step's temperature. */
+  entropy: number
+  /** Mean of the k3 estimate; 0 without reference log-probabilities. */
+  kl: number
+  /** Share of tokens whose gradient the ratio bounds cut off. */
+  clipFraction: number
+  ratioMean: number
+  ratioMax: number
+  /** Trained tokens. */
+  tokens: number
+}
+
+export interface Scores {
+  /** `[rows * cols]`, nats; 0 where `lossMask` is 0. */
+  logProbs: Float32Array
+  entropy: Float32Array
+}
+
+export interface TrainerOptions {
+  /** Starting weights by parameter name; copied. */
+  weights: TensorMap
+  /** Thread counts, execution providers and so on. Part of the numeric profile. */
+  session?: SessionOptions
+}
+
+/**
+ * Weights and optimiser state over onnxruntime sessions. Its runs block their thread, so it lives in a worker.
+ * With the same sessions options, state and batches it gives the same bits.
+ */
+export class Trainer {
+  readonly config: ModelConfig
+  readonly #sessions: LazySessions<'update' | 'accumulate' | 'apply' | 'score'>
+  #current: Buffers
+  /** Where the next step's results go. Swapped with `#current` only once the step is known to be sound. */
+  #spare: Buffers
+  #sums: [Tensors, Tensors] | undefined
+  #step = 0
+
+  constructor(config: ModelConfig, options: TrainerOptions) {
+    this.config = config
+    this.#sessions = new LazySessions(
+      {
+        update: () => updateGraph(config),
+        accumulate: () => accumulateGraph(config),
+        apply: () => applyGraph(config),
+        score: () => scoreGraph(config),
+      },
+      options.session ?? {},
+    )
+    this.#current = toBuffers(config, {
+      weights: options.weights,
+      m: zeroState(config),
+      v: zeroState(config),
+    })
+    this.#spare = emptyBuffers(config)
+  }
+
+  /** Steps applied so far. */
+  get steps(): number {
+    return this.#step
+  }
+
+  /**
+   * One optimiser step over all micro-batches together. Micro-batches without a trained token are skipped.
+   *
+   * @throws CascadeError NUMERIC when loss or gradient norm is not finite; nothing has changed then.
+   * RECORD_INVALID for a malformed batch or one without a trained token; ENGINE_FAILED
+   */
+  async step(batch: MicroBatch | readonly MicroBatch[], options: UpdateOptions): Promise<StepResult> {
+    const micro = (Array.isArray(batch) ? batch : [batch]) as readonly MicroBatch[]
+    const packed = micro.map((m) => ({ m, p: this.#pack(m) })).filter(({ p }) => p.source.length > 0)
+    const tokens = packed.reduce((sum, { p }) => sum + p.source.length, 0)
+    if (tokens === 0)
+      throw new CascadeError('RECORD_INVALID', 'batch: expected at least one trained token, got none')
+    const feeds = packed.map(({ m, p }) => lossFeeds(m, p, options, tokens))
+    const adam = Object.fromEntries(
+      Object.entries(adamScalars(options, this.#step + 1)).map(([name, value]) => [name, scalar(value)]),
+    )
+    const results =
+      feeds.length === 1
+        ? [
+            await this.#sessions.run(
+              'update',
+              { ...this.#current, ...feeds[0], ...adam },
+              this.#updateFetches(true),
+            ),
+          ]
+        : await this.#accumulated(feeds, adam)
+    const result = summarize(results, tokens)
+    for (const name of ['loss', 'gradNorm'] as const) {
+      if (Number.isFinite(result[name])) continue
+      throw new CascadeError(
+        'NUMERIC',
+        `step ${this.#step + 1}: expected a finite ${name}, got ${result[name]}`,
+        {
+          context: { ...result },
+        },
+      )
+    }
+    ;[this.#current, this.#spare] = [this.#spare, this.#current]
+    this.#step += 1
+    return result
+  }
+
+  /**
+   * Log-probabilities and entropies of the tokens that `lossMask` asks for.
+   *
+   * @throws CascadeError RECORD_INVALID, ENGINE_FAILED
+   */
+  async score(batch: TokenRows, temperature = 1): Promise<Scores> {
+    const packed = this.#pack(batch)
+    const scores = {
+      logProbs: new Float32Array(batch.tokens.length),
+      entropy: new Float32Array(batch.tokens.length),
+    }
+    if (packed.source.length === 0) return scores
+    const feeds: Tensors = { ...this.#weights(), ...rowFeeds(packed, temperature) }
+    const out = await this.#sessions.run('score', feeds, { log_probs: null, entropy: null })
+    const [logProbs, entropy] = [out.log_probs!.data as Float32Array, out.entropy!.data as Float32Array]
+    for (const [i, at] of packed.source.entries()) {
+      scores.logProbs[at] = logProbs[i]!
+      scores.entropy[at] = entropy[i]!
+    }
+    return scores
+  }
+
+  exportState(): TrainState {
+    return fromBuffers(this.config, this.#current, this.#step)
+  }
+
+  /** @throws CascadeError CHECKPOINT_SHAPE; nothing has changed then */
+  loadState(state: TrainState): void {
+    this.#current = toBuffers(this.config, state)
+    this.#step = state.step
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sessions[Symbol.asyncDispose]()
+  }
+
+  #pack(rows: TokenRows): PackedRows {
+    return packRows(rows, { vocab: this.config.vocab_size, positions: this.config.max_position_embeddings })
+  }
+
+  #weights(): Tensors {
+    return Object.fromEntries(parameters(this.config).map((p) => [p.name, this.#current[p.name]!]))
+  }
+
+  #updateFetches(withStats: boolean): Record<string, ort.Tensor | null> {
+    const into = Object.entries(this.#spare).map(([name, tensor]) => [`next.${name}`, tensor])
+    const stats = withStats ? statNames.map((name) => [name, null]) : []
+    return Object.fromEntries([...into, ...stats, ['grad_norm', null]])
+  }
+
+  async #accumulated(feeds: readonly Tensors[], adam: Tensors): Promise<Tensors[]> {
+    const weights = this.#weights()
+    const specs = parameters(this.config)
+    this.#sums ??= [emptyBuffers(this.config), emptyBuffers(this.config)]
+    let [sums, next] = this.#sums
+    for (const { name } of specs) (sums[name]!.data as Float32Array).fill(0)
+    const results: Tensors[] = []
+    const named = (prefix: string, from: Tensors) => specs.map((p) => [`${prefix}${p.name}`, from[p.name]!])
+    for (const feed of feeds) {
+      const into = Object.fromEntries([...named('sum.', next), ...statNames.map((name) => [name, null])])
+      const given = Object.fromEntries(named('grad.', sums))
+      results.push(await this.#sessions.run('accumulate', { ...weights, ...feed, ...given }, into))
+      ;[sums, next] = [next, sums]
+    }
+    const given = Object.fromEntries(named('grad.', sums))
+    const applied = { ...this.#current, ...given, ...adam }
+    results.push(await this.#sessions.run('apply', applied, this.#updateFetches(false)))
+    return results
+  }
+}
+
+function summarize(results: readonly Tensors[], tokens: number): StepResult {
+  const values = (name: StatName | 'grad_norm') =>
+    results.flatMap((r) => (r[name] ? [Number((r[name].data as Float32Array)[0])] : []))
+  const sum = (name: StatName) => values(name).reduce((a, b) => a + b, 0)
+  return {
+    loss: sum('loss'),
+    gradNorm: values('grad_norm')[0]!,
+    entropy: sum('entropy') / tokens,
+    kl: sum('kl') / tokens,
+    clipFraction: sum('clipped') / tokens,
+    ratioMean: sum('ratio') / tokens,
+    ratioMax: Math.max(...values('ratio_max')),
+    tokens,
+  }
+}
