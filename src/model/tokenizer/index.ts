@@ -1,0 +1,1 @@
+export { type CharTokenizer, tokenizer } from './char-tokenizer.ts'
