@@ -1,0 +1,171 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { type Database, open, type RootDatabase } from 'lmdb'
+import { CascadeError } from '../../../topics/errors.ts'
+import { checkDatabaseFile } from './database-file.ts'
+import { errorCode } from './process-identity.ts'
+
+export type Table = Database<Buffer, Buffer>
+
+/** An open LMDB environment: the log's table, and the writer's row with its epoch as version. */
+export interface Environment {
+  readonly path: string
+  readonly log: Table
+  readonly writer: Table
+  readonly root: RootDatabase<Buffer, Buffer>
+  close(): Promise<void>
+}
+
+export interface EnvironmentOptions {
+  readonly dir: string
+  readonly mode: 'append' | 'read'
+  readonly mapBytes: number
+}
+
+interface Shared {
+  readonly environment: Environment
+  readonly mode: 'append' | 'read'
+  users: number
+}
+
+/**
+ * POSIX drops a process's locks on a file with the first descriptor it closes, so one process must not open a
+ * database twice: logs on the same folder share the environment.
+ */
+const shared = new Map<string, Shared>()
+
+const dataFile = 'data.mdb'
+/** Written once the database is complete: without it an empty data file is a new one, with it a damaged one. */
+export const markerFile = 'log.json'
+const marker = '{"format":"cascade-log","version":1}\n'
+
+/** @throws `RUN_DIR_UNUSABLE`, `RUN_NOT_FOUND`, `RUN_LOCKED`, `LOG_CORRUPT`, `LOG_FULL`. */
+export function openEnvironment(options: EnvironmentOptions): Environment {
+  const { dir, mode } = options
+  if (mode === 'append') prepare(dir)
+  else if (!existsSync(join(dir, markerFile))) {
+    throw new CascadeError('RUN_NOT_FOUND', `${dir}: expected a log, got a folder without ${markerFile}`)
+  }
+  const path = realpathSync(dir)
+  const existing = shared.get(path)
+  if (existing) {
+    if (mode === 'append' && existing.mode === 'read') {
+      throw new CascadeError(
+        'RUN_LOCKED',
+        `${dir}: expected no reader in the process that appends, got one of process ${process.pid}; close it first`,
+      )
+    }
+    existing.users++
+    return existing.environment
+  }
+  const entry: Shared = { environment: openDatabase(path, options, () => release(path)), mode, users: 1 }
+  shared.set(path, entry)
+  return entry.environment
+}
+
+async function release(path: string): Promise<void> {
+  const entry = shared.get(path)!
+  if (--entry.users > 0) return
+  shared.delete(path)
+  await entry.environment.root.close()
+}
+
+function openDatabase(path: string, options: EnvironmentOptions, close: () => Promise<void>): Environment {
+  const file = join(path, dataFile)
+  const readOnly = options.mode === 'read'
+  const complete = existsSync(join(path, markerFile))
+  try {
+    if (complete) checkDatabaseFile(file, !readOnly)
+    const root = open<Buffer, Buffer>({
+      path,
+      noSubdir: false,
+      readOnly,
+      mapSize: options.mapBytes,
+      // With it, data could be seen before it is durable, and what a crash leaves is an older snapshot.
+      overlappingSync: false,
+      encoding: 'binary',
+      keyEncoding: 'binary',
+    })
+    const log = root.openDB<Buffer, Buffer>('log', { encoding: 'binary', keyEncoding: 'binary' })
+    const writer = root.openDB<Buffer, Buffer>('writer', {
+      encoding: 'binary',
+      keyEncoding: 'binary',
+      useVersions: true,
+    })
+    if (!complete) writeDurably(join(path, markerFile), marker)
+    return { path, root, log, writer, close }
+  } catch (error) {
+    throw mapped(error, file)
+  }
+}
+
+/** Makes the folder and proves that it takes a write: a full disk found later, in the lock file's map, is a SIGBUS. */
+function prepare(dir: string): void {
+  const probe = join(dir, '.probe')
+  try {
+    mkdirSync(dir, { recursive: true })
+    writeDurably(probe, '\0'.repeat(65_536))
+    rmSync(probe, { force: true })
+  } catch (error) {
+    rmSync(probe, { force: true })
+    if (isFull(error)) throw mapped(error, dir)
+    throw new CascadeError(
+      'RUN_DIR_UNUSABLE',
+      `${dir}: expected a folder that can be written, got ${describe(error)}`,
+      { cause: error },
+    )
+  }
+}
+
+function writeDurably(path: string, content: string): void {
+  const fd = openSync(path, 'w')
+  try {
+    writeSync(fd, content)
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** An error of LMDB or of the file system as the log's own. */
+export function mapped(error: unknown, path: string): CascadeError {
+  if (error instanceof CascadeError) return error
+  if (isFull(error)) {
+    return new CascadeError(
+      'LOG_FULL',
+      `${path}: no space left for the log; nothing of this write was kept`,
+      {
+        cause: error,
+        retryable: true,
+      },
+    )
+  }
+  const unusable = ['EACCES', 'EPERM', 'EROFS', 13, 1, 30].includes(errorCode(error) as string | number)
+  return new CascadeError(
+    unusable ? 'RUN_DIR_UNUSABLE' : 'LOG_CORRUPT',
+    `${path}: expected a log that can be ${unusable ? 'opened' : 'used'}, got ${describe(error)}`,
+    { cause: error },
+  )
+}
+
+const mapFull = -30792
+/** ENOSPC and EDQUOT as LMDB reports them: plain numbers of the operating system. */
+const fullNumbers = process.platform === 'darwin' ? [28, 69, mapFull] : [28, 122, mapFull]
+
+function isFull(error: unknown): boolean {
+  const code = errorCode(error)
+  return code === 'ENOSPC' || code === 'EDQUOT' || (typeof code === 'number' && fullNumbers.includes(code))
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { EmbeddedLog, LogOptions } from './contract.ts'
+import { type Environment, markerFile, openEnvironment } from './environment.ts'
+import { Inbox } from './inbox.ts'
+import { Log } from './log.ts'
+import { claimWriter, livingWriter } from './writer-claim.ts'
+
+const defaultMapBytes = 64 * 1024 ** 3
+
+/**
+ * Opens the log in a folder.
+ *
+ * @throws `RUN_LOCKED` where another process appends, `RUN_NOT_FOUND` where there is nothing to read,
+ * `RUN_DIR_UNUSABLE`, `LOG_CORRUPT` naming the file, `LOG_FULL`.
+ */
+export async function openLog(options: LogOptions): Promise<EmbeddedLog> {
+  const { dir, mode, mapBytes = defaultMapBytes } = options
+  const environment = openEnvironment({ dir, mode, mapBytes })
+  try {
+    return mode === 'read' ? new Log(options, environment, 0, undefined) : await append(options, environment)
+  } catch (error) {
+    await environment.close()
+    throw error
+  }
+}
+
+async function append(options: LogOptions, environment: Environment): Promise<EmbeddedLog> {
+  const epoch = claimWriter(environment)
+  const warn = options.onWarning ?? ((error) => process.emitWarning(error))
+  const inbox = new Inbox(environment.path, options.pollMs ?? 25, warn)
+  await inbox.prepare()
+  const log = new Log(options, environment, epoch, inbox)
+  await log.clearTaken()
+  return log
+}
+
+/** The process that appends to the log in a folder now, if one does. @throws `LOG_CORRUPT` */
+export async function writingProcess(dir: string): Promise<number | undefined> {
+  if (!existsSync(join(dir, markerFile))) return undefined
+  const environment = openEnvironment({ dir, mode: 'read', mapBytes: defaultMapBytes })
+  try {
+    return livingWriter(environment)
+  } finally {
+    await environment.close()
+  }
+}
