@@ -9,7 +9,8 @@ export type Tensors = Record<string, ort.Tensor>
 
 /**
  * Sessions made when first asked for. Subnormal numbers count as zero: old AdamW moments decay into them,
- * and arithmetic on them is many times slower.
+ * and arithmetic on them is many times slower. Warnings of onnxruntime (unused constants) are not for users; its
+ * errors are thrown.
  */
 export class LazySessions<Name extends string> {
   readonly #graphs: Record<Name, () => GraphBuilder>
@@ -18,7 +19,8 @@ export class LazySessions<Name extends string> {
 
   constructor(graphs: Record<Name, () => GraphBuilder>, options: SessionOptions) {
     this.#graphs = graphs
-    this.#options = { extra: { session: { set_denormal_as_zero: '1' } }, ...options }
+    const extra = { session: { set_denormal_as_zero: '1' } }
+    this.#options = { extra, logSeverityLevel: 3, ...options }
   }
 
   /**

@@ -17,25 +17,36 @@ export interface TrainState {
 /** One set of weight and moment tensors, under the names of the graphs' inputs (`NAME`, `m.NAME`, `v.NAME`). */
 export type Buffers = Tensors
 
-/** @throws CascadeError CHECKPOINT_SHAPE when a parameter is missing or has another size */
+/** @throws CascadeError CHECKPOINT_SHAPE, as {@link toTensors} */
 export function toBuffers(config: ModelConfig, state: Omit<TrainState, 'step'>): Buffers {
-  const buffers: Buffers = {}
-  const groups = { '': state.weights, 'm.': state.m, 'v.': state.v }
-  for (const [prefix, tensors] of Object.entries(groups)) {
-    for (const { name, shape } of parameters(config)) {
-      const data = tensors.get(name)
-      const size = shape.reduce((a, b) => a * b, 1)
-      if (data?.length !== size) {
-        const got = data ? `${data.length} numbers` : 'nothing'
-        throw new CascadeError(
-          'CHECKPOINT_SHAPE',
-          `tensor ${prefix}${name}: expected ${size} numbers, got ${got}`,
-        )
-      }
-      buffers[prefix + name] = new ort.Tensor('float32', data.slice(), shape)
-    }
+  return {
+    ...toTensors(config, state.weights),
+    ...toTensors(config, state.m, 'm.'),
+    ...toTensors(config, state.v, 'v.'),
   }
-  return buffers
+}
+
+/**
+ * Copies of the parameters as tensors, under their names with `prefix` before them.
+ *
+ * @throws CascadeError CHECKPOINT_SHAPE when a parameter is missing, has another size, or is not of this model
+ */
+export function toTensors(config: ModelConfig, values: TensorMap, prefix = ''): Tensors {
+  const specs = new Map(parameters(config).map((p) => [p.name, p.shape]))
+  const fault = (name: string, expected: string) => {
+    const got = values.get(name)
+    const found = got ? `${got.length} numbers` : 'nothing'
+    return new CascadeError('CHECKPOINT_SHAPE', `tensor ${prefix}${name}: expected ${expected}, got ${found}`)
+  }
+  for (const name of values.keys()) if (!specs.has(name)) throw fault(name, 'no tensor of that name')
+  const tensors: Tensors = {}
+  for (const [name, shape] of specs) {
+    const data = values.get(name)
+    const size = shape.reduce((a, b) => a * b, 1)
+    if (data?.length !== size) throw fault(name, `${size} numbers as [${shape.join(', ')}]`)
+    tensors[prefix + name] = new ort.Tensor('float32', data.slice(), shape)
+  }
+  return tensors
 }
 
 export function emptyBuffers(config: ModelConfig): Buffers {
@@ -43,7 +54,17 @@ export function emptyBuffers(config: ModelConfig): Buffers {
 }
 
 export function fromBuffers(config: ModelConfig, buffers: Buffers, step: number): TrainState {
-  const group = (prefix: string): TensorMap =>
-    new Map(parameters(config).map((p) => [p.name, (buffers[prefix + p.name]!.data as Float32Array).slice()]))
-  return { weights: group(''), m: group('m.'), v: group('v.'), step }
+  return {
+    weights: toMap(config, buffers),
+    m: toMap(config, buffers, 'm.'),
+    v: toMap(config, buffers, 'v.'),
+    step,
+  }
+}
+
+/** Copies of the tensors whose names begin with `prefix`, by parameter name. */
+export function toMap(config: ModelConfig, tensors: Tensors, prefix = ''): TensorMap {
+  return new Map(
+    parameters(config).map((p) => [p.name, (tensors[prefix + p.name]!.data as Float32Array).slice()]),
+  )
 }

@@ -2,37 +2,29 @@ import type ort from 'onnxruntime-node'
 import { CascadeError } from '../../../topics/errors.ts'
 import { type ModelConfig, parameters } from '../config.ts'
 import { type AdamOptions, adamScalars } from '../graph/adamw.ts'
-import { type StatName, statNames } from '../graph/loss.ts'
+import { statNames } from '../graph/loss.ts'
 import { scoreGraph } from '../graph/score-graph.ts'
 import { accumulateGraph, applyGraph, updateGraph } from '../graph/update-graph.ts'
 import { type TensorMap, zeroState } from '../weights/init.ts'
 import { type MicroBatch, type PackedRows, packRows, type TokenRows } from './batch.ts'
 import { type LossOptions, lossFeeds, rowFeeds } from './feeds.ts'
+import { type StepResult, summarize } from './result.ts'
 import { LazySessions, type SessionOptions, scalar, type Tensors } from './sessions.ts'
-import { type Buffers, emptyBuffers, fromBuffers, type TrainState, toBuffers } from './state.ts'
+import {
+  type Buffers,
+  emptyBuffers,
+  fromBuffers,
+  type TrainState,
+  toBuffers,
+  toMap,
+  toTensors,
+} from './state.ts'
 
 export type { MicroBatch, TokenRows } from './batch.ts'
+export type { StepResult } from './result.ts'
 export type { TrainState } from './state.ts'
 
 export interface UpdateOptions extends AdamOptions, LossOptions {}
-
-/** Means are over the trained tokens of the step. */
-export interface StepResult {
-  /** Policy loss plus KL term, as weighted by the batch: a sum over tokens. */
-  loss: number
-  /** Global gradient norm before clipping. */
-  gradNorm: number
-  /** Nats, at the step's temperature. */
-  entropy: number
-  /** Mean of the k3 estimate; 0 without reference log-probabilities. */
-  kl: number
-  /** Share of tokens whose gradient the ratio bounds cut off. */
-  clipFraction: number
-  ratioMean: number
-  ratioMax: number
-  /** Trained tokens. */
-  tokens: number
-}
 
 export interface Scores {
   /** `[rows * cols]`, nats; 0 where `lossMask` is 0. */
@@ -58,6 +50,7 @@ export class Trainer {
   /** Where the next step's results go. Swapped with `#current` only once the step is known to be sound. */
   #spare: Buffers
   #sums: [Tensors, Tensors] | undefined
+  #reference: Tensors | undefined
   #step = 0
 
   constructor(config: ModelConfig, options: TrainerOptions) {
@@ -127,18 +120,25 @@ export class Trainer {
   }
 
   /**
-   * Log-probabilities and entropies of the tokens that `lossMask` asks for.
+   * Log-probabilities and entropies of the tokens that `lossMask` asks for, under the current weights or the
+   * reference that {@link setReference} froze.
    *
-   * @throws CascadeError RECORD_INVALID, ENGINE_FAILED
+   * @throws CascadeError RECORD_INVALID; ENGINE_FAILED, also where there is no reference yet
    */
-  async score(batch: TokenRows, temperature = 1): Promise<Scores> {
+  async score(
+    batch: TokenRows,
+    temperature = 1,
+    which: 'current' | 'reference' = 'current',
+  ): Promise<Scores> {
+    const weights = which === 'current' ? this.#weights() : this.#reference
+    if (!weights) throw new CascadeError('ENGINE_FAILED', 'score: expected a reference to be set, got none')
     const packed = this.#pack(batch)
     const scores = {
       logProbs: new Float32Array(batch.tokens.length),
       entropy: new Float32Array(batch.tokens.length),
     }
     if (packed.source.length === 0) return scores
-    const feeds: Tensors = { ...this.#weights(), ...rowFeeds(packed, temperature) }
+    const feeds: Tensors = { ...weights, ...rowFeeds(packed, temperature) }
     const out = await this.#sessions.run('score', feeds, { log_probs: null, entropy: null })
     const [logProbs, entropy] = [out.log_probs!.data as Float32Array, out.entropy!.data as Float32Array]
     for (const [i, at] of packed.source.entries()) {
@@ -148,12 +148,38 @@ export class Trainer {
     return scores
   }
 
+  /**
+   * Freezes a copy of the weights, by default the current ones, as the policy that the KL term is measured from.
+   *
+   * @throws CascadeError CHECKPOINT_SHAPE; nothing has changed then
+   */
+  setReference(weights: TensorMap = this.exportWeights()): void {
+    this.#reference = toTensors(this.config, weights)
+  }
+
+  /** Forgets the moments and counts steps from 0 again, as at the start of a stage. The weights stay. */
+  resetOptimizer(): void {
+    for (const { name } of parameters(this.config)) {
+      for (const moment of ['m', 'v']) (this.#current[`${moment}.${name}`]!.data as Float32Array).fill(0)
+    }
+    this.#step = 0
+  }
+
+  /** A copy of the weights. */
+  exportWeights(): TensorMap {
+    return toMap(this.config, this.#current)
+  }
+
+  /** A copy of all that a step changes. The reference is not part of it. */
   exportState(): TrainState {
     return fromBuffers(this.config, this.#current, this.#step)
   }
 
-  /** @throws CascadeError CHECKPOINT_SHAPE; nothing has changed then */
+  /** @throws CascadeError CHECKPOINT_SHAPE or CHECKPOINT_INVALID (step count); nothing has changed then */
   loadState(state: TrainState): void {
+    if (!Number.isSafeInteger(state.step) || state.step < 0) {
+      throw new CascadeError('CHECKPOINT_INVALID', `step: expected a whole number from 0, got ${state.step}`)
+    }
     this.#current = toBuffers(this.config, state)
     this.#step = state.step
   }
@@ -194,21 +220,5 @@ export class Trainer {
     const applied = { ...this.#current, ...given, ...adam }
     results.push(await this.#sessions.run('apply', applied, this.#updateFetches(false)))
     return results
-  }
-}
-
-function summarize(results: readonly Tensors[], tokens: number): StepResult {
-  const values = (name: StatName | 'grad_norm') =>
-    results.flatMap((r) => (r[name] ? [Number((r[name].data as Float32Array)[0])] : []))
-  const sum = (name: StatName) => values(name).reduce((a, b) => a + b, 0)
-  return {
-    loss: sum('loss'),
-    gradNorm: values('grad_norm')[0]!,
-    entropy: sum('entropy') / tokens,
-    kl: sum('kl') / tokens,
-    clipFraction: sum('clipped') / tokens,
-    ratioMean: sum('ratio') / tokens,
-    ratioMax: Math.max(...values('ratio_max')),
-    tokens,
   }
 }
