@@ -14,7 +14,10 @@ import {
 } from '../streams/index.ts'
 import { NumbersLog } from '../test/streams/numbers-log.ts'
 import { CascadeError, defineTopic } from '../topics/index.ts'
-import type { Figure } from './figure.ts'
+import { type Figure, median } from './figure.ts'
+
+export const summary =
+  'a million records through map, groups of 8, batches of 64: against bare RxJS and Bytewax'
 
 /**
  * Records a second through map, groups of 8 and batches of 64. Ours reads them in pages against credit and settles every one in
@@ -124,8 +127,4 @@ function checked(name: string, sum: number, count: number, seconds: number): num
   if (sum !== expected)
     throw new CascadeError('STREAM_PROTOCOL', `${name}: expected the sum ${expected}, got ${sum}`)
   return seconds
-}
-
-function median(values: readonly number[]): number {
-  return [...values].sort((a, b) => a - b)[values.length >> 1]!
 }
