@@ -77,6 +77,11 @@ export class Trainer {
     return this.#step
   }
 
+  /** The current weights themselves, by parameter name. Another set holds them after the next step or load. */
+  get weights(): Tensors {
+    return this.#weights()
+  }
+
   /**
    * One optimiser step over all micro-batches together. Micro-batches without a trained token are skipped.
    *

@@ -1,0 +1,191 @@
+import ort from 'onnxruntime-node'
+import type { ModelConfig } from '../config.ts'
+import { samplerKind, samplerKinds, samplerName } from '../sampling/sampler.ts'
+import { LazySessions, type SessionOptions, type Tensors } from '../train/sessions.ts'
+import { rotaryTables } from './blocks.ts'
+import { KvCache } from './cache.ts'
+import { drawFeeds, stepFeeds } from './feeds.ts'
+import { type Group, Row } from './group.ts'
+import { type Prefilled, prefillBatches, prefillFeeds, prefilled } from './prefill.ts'
+import { prefillGraph } from './prefill-graph.ts'
+import { sampleGraph, stepGraph } from './step-graph.ts'
+
+export interface DecoderOptions {
+  /** Rows decoded together; a larger group is still decoded whole. @default 256 */
+  maxRows?: number
+  /**
+   * One group at a time, whole, in its own shape, whatever else waits and whichever rows have finished: its result
+   * depends on the weights and the request alone, bit for bit.
+   *
+   * @default false
+   */
+  deterministic?: boolean
+  session?: SessionOptions
+}
+
+/** Groups that wait, first in first out. */
+export interface GroupQueue {
+  peek(): Group | undefined
+  shift(): Group | undefined
+}
+
+/**
+ * Samples groups with continuous batching: a prompt is read once for its group, rows leave when they have finished, and
+ * waiting groups take their places. Runs block their thread, so it lives in a worker.
+ */
+export class Decoder {
+  readonly #config: ModelConfig
+  readonly #sessions: LazySessions<string>
+  readonly #cache: KvCache
+  readonly #maxRows: number
+  readonly #deterministic: boolean
+  readonly #tables: Tensors
+  readonly #layerNames: readonly string[]
+  /** Rows under way; row i has row i of the cache. */
+  #rows: Row[] = []
+
+  constructor(config: ModelConfig, options: DecoderOptions = {}) {
+    this.#config = config
+    this.#maxRows = options.maxRows ?? 256
+    this.#deterministic = options.deterministic ?? false
+    this.#cache = new KvCache(config)
+    const graphs = samplerKinds.flatMap((kind) => [
+      [`step-${samplerName(kind)}`, () => stepGraph(config, kind)] as const,
+      [`sample-${samplerName(kind)}`, () => sampleGraph(config, kind)] as const,
+    ])
+    this.#sessions = new LazySessions(
+      { prefill: () => prefillGraph(config), ...Object.fromEntries(graphs) },
+      options.session ?? {},
+    )
+    const positions = config.max_position_embeddings
+    const { cos, sin } = rotaryTables(config, positions)
+    const shape = [positions, config.head_dim / 2]
+    this.#tables = { cos: new ort.Tensor('float32', cos, shape), sin: new ort.Tensor('float32', sin, shape) }
+    this.#layerNames = Array.from({ length: config.num_hidden_layers }, (_, i) => [`k.${i}`, `v.${i}`]).flat()
+  }
+
+  /** Nothing is under way. */
+  get idle(): boolean {
+    return this.#rows.length === 0
+  }
+
+  /**
+   * One unit of work: takes what may join from the queue, or decodes what is under way. Groups may be cancelled between
+   * rounds. Never rejects: an error of the engine fails every group under way. The weights are read in place: they must
+   * not change before the round ends, nor before the decoder is idle.
+   */
+  async round(queue: GroupQueue, weights: Tensors): Promise<void> {
+    const taken = this.#take(queue)
+    try {
+      if (taken.length > 0) await this.#start(taken, weights)
+      else if (this.#rows.length > 0) await this.#step(weights)
+      this.#compact()
+    } catch (error) {
+      for (const group of [...taken, ...this.#rows.map((row) => row.group)]) group.fail(error)
+      this.#rows = []
+      this.#cache.clear()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sessions[Symbol.asyncDispose]()
+  }
+
+  /** The next groups that may join: in order, of the sampler under way, and not one by one into few free rows. */
+  #take(queue: GroupQueue): Group[] {
+    const taken: Group[] = []
+    let rows = this.#rows.length
+    let kind = this.#rows[0] && kindOf(this.#rows[0].group)
+    if (rows > (this.#deterministic ? 0 : this.#maxRows - (this.#maxRows >> 3))) return taken
+    for (let group = queue.peek(); group; group = queue.peek()) {
+      if (!group.settled) {
+        if (kind !== undefined && kind !== kindOf(group)) break
+        if (rows > 0 && (this.#deterministic || rows + group.request.rows > this.#maxRows)) break
+        kind = kindOf(group)
+        rows += group.request.rows
+        taken.push(group)
+      }
+      queue.shift()
+    }
+    return taken
+  }
+
+  /** Reads the prompts and draws the first token of each row. */
+  async #start(groups: readonly Group[], weights: Tensors): Promise<void> {
+    for (const group of groups) group.started = performance.now()
+    for (const batch of prefillBatches(groups)) {
+      const feeds = prefillFeeds(batch.map((g) => g.request.prompt))
+      const fetches = this.#fetches(['logits', ...this.#layerNames])
+      const out = await this.#sessions.run('prefill', { ...weights, ...this.#tables, ...feeds }, fetches)
+      await this.#firstTokens(batch, prefilled(out, this.#layerNames, feeds))
+    }
+  }
+
+  async #firstTokens(groups: readonly Group[], read: Prefilled): Promise<void> {
+    const rows = groups.flatMap((g) => Array.from({ length: g.request.rows }, (_, i) => new Row(g, i)))
+    const source = groups.flatMap((g, i) => Array.from({ length: g.request.rows }, () => i))
+    const vocab = this.#config.vocab_size
+    const size = Math.max(rows.length, 2)
+    const logits = new Float32Array(size * vocab)
+    for (const [i, from] of source.entries()) {
+      logits.set(read.logits.subarray(from * vocab, (from + 1) * vocab), i * vocab)
+    }
+    const feeds = {
+      logits: new ort.Tensor('float32', logits, [size, vocab]),
+      ...drawFeeds(rows, size, vocab),
+    }
+    await this.#draw('sample', rows, feeds)
+    const places = Math.max(
+      ...[...this.#rows, ...rows].map(({ group: { request: r } }) => r.prompt.length + r.sampling.maxTokens),
+    )
+    this.#cache.reserve(Math.max(this.#rows.length + rows.length, 2), places)
+    for (const [i, row] of rows.entries()) {
+      if (row.finished && !this.#deterministic) continue
+      this.#cache.add(read.layers, source[i]!, read.width, row.group.request.prompt.length)
+      this.#rows.push(row)
+    }
+  }
+
+  /** One token for every row under way. */
+  async #step(weights: Tensors): Promise<void> {
+    const cache = this.#cache
+    const feeds = { ...weights, ...this.#tables, ...stepFeeds(this.#rows, cache, this.#config.vocab_size) }
+    const out = await this.#draw('step', this.#rows, feeds)
+    cache.append(this.#layerNames.map((name) => out[name]!.data as Float32Array))
+  }
+
+  async #draw(graph: 'step' | 'sample', rows: readonly Row[], feeds: Tensors): Promise<Tensors> {
+    const names = graph === 'step' ? ['token', 'logprob', ...this.#layerNames] : ['token', 'logprob']
+    const kind = kindOf(rows[0]!.group)
+    const out = await this.#sessions.run(`${graph}-${kind}`, feeds, this.#fetches(names))
+    const [tokens, logprobs] = [out.token!.data as Int32Array, out.logprob!.data as Float32Array]
+    for (const [i, row] of rows.entries()) row.push(tokens[i]!, logprobs[i]!)
+    return out
+  }
+
+  /**
+   * Drops rows that finished or whose group is settled, once they are an eighth of the batch: each shape that is new to
+   * onnxruntime costs it some planning. A deterministic group stays whole until all its rows have finished.
+   */
+  #compact(): void {
+    const done = (row: Row) => row.finished || row.group.settled
+    const count = this.#rows.filter(done).length
+    const enough = this.#deterministic ? this.#rows.length : Math.max(1, this.#rows.length >> 3)
+    if (count < enough) return
+    for (let i = this.#rows.length - 1; i >= 0; i--) {
+      if (!done(this.#rows[i]!)) continue
+      this.#cache.remove(i)
+      this.#rows[i] = this.#rows.at(-1)!
+      this.#rows.pop()
+    }
+    if (this.#rows.length === 0) this.#cache.clear()
+  }
+
+  #fetches(names: readonly string[]): Record<string, null> {
+    return Object.fromEntries(names.map((name) => [name, null]))
+  }
+}
+
+function kindOf(group: Group): string {
+  return samplerName(samplerKind(group.request.sampling))
+}

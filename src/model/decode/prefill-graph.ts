@@ -1,0 +1,55 @@
+import type { ModelConfig } from '../config.ts'
+import { GraphBuilder } from '../onnx/builder.ts'
+import { contrib, finishLayer, firstNorm, logits, rotaryInputs, weightInputs } from './blocks.ts'
+
+/**
+ * `prefill`: whole prompts at once, padded on the right. Inputs: the parameters, `cos`, `sin`, `tokens` int32
+ * `[N, S]`, `lengths` int32 `[N]` (tokens of each prompt less one), `width` int32 (S), `last` int64 `[N]` (each
+ * prompt's last token in the flattened batch). Outputs: `logits [N, V]` after the last token, and for each layer
+ * `k.i` and `v.i`, `[N, kv heads, S, head_dim]`, whose places beyond a prompt's length mean nothing.
+ */
+export function prefillGraph(config: ModelConfig): GraphBuilder {
+  const g = new GraphBuilder('prefill')
+  const w = weightInputs(g, config)
+  const { cos, sin } = rotaryInputs(g, config)
+  const tokens = g.input('tokens', 'int32', ['N', 'S'])
+  const lengths = g.input('lengths', 'int32', ['N'])
+  const width = g.input('width', 'int32', [])
+  const last = g.input('last', 'int64', ['N'])
+  const cached = { k: [] as ReturnType<typeof g.op>[], v: [] as ReturnType<typeof g.op>[] }
+  let sum = g.op('Gather', [w.get('embed')!, tokens])
+  let normed = firstNorm(g, config, w, sum)
+  for (let layer = 0; layer < config.num_hidden_layers; layer++) {
+    const qkv = g.op('MatMul', [normed, w.get(`layers.${layer}.qkv`)!])
+    let [attended, k, v] = g.ops(
+      'GroupQueryAttention',
+      [qkv, null, null, null, null, lengths, width, cos, sin],
+      3,
+      {
+        ...contrib,
+        attrs: {
+          num_heads: config.num_attention_heads,
+          kv_num_heads: config.num_key_value_heads,
+          do_rotary: 1,
+          scale: { float: 1 },
+        },
+      },
+    )
+    cached.k.push(k!)
+    cached.v.push(v!)
+    if (layer === config.num_hidden_layers - 1) {
+      // Past the last attention only the last token of each prompt matters.
+      const at = (x: typeof sum, columns: number) =>
+        g.op('Gather', [g.op('Reshape', [x, g.i64([-1, columns])]), last])
+      attended = at(attended!, config.num_attention_heads * config.head_dim)
+      sum = at(sum, config.hidden_size)
+    }
+    ;({ sum, normed } = finishLayer(g, config, w, layer, attended!, sum))
+  }
+  g.output(logits(g, config, w, normed), 'float32', ['N', config.vocab_size], 'logits')
+  const shape = ['N', config.num_key_value_heads, 'S', config.head_dim]
+  for (const [name, values] of Object.entries(cached)) {
+    for (const [layer, value] of values.entries()) g.output(value, 'float32', shape, `${name}.${layer}`)
+  }
+  return g
+}
