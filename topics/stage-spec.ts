@@ -4,7 +4,7 @@ import { finite, logprobsMode } from './common.ts'
 /** A stage as data: what a config writes and what `control` records. */
 
 const optimiser = {
-  lr: finite.positive(),
+  lr: finite.min(0),
   /** Steps over which the learning rate rises linearly from 0. */
   warmup: z.int().min(0).default(0),
   /** `cosine` and `linear` fall to 0 at the last step. */

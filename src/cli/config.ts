@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto'
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { CascadeError, stageSpecSchema } from '../../topics/index.ts'
+
+/** The config that `cascade run` takes where it is given none. */
+export const configFile = 'cascade.config.ts'
 
 /** What `cascade.config.ts` may say. Every field has a default that suits a laptop. */
 export const configSchema = z.strictObject({
@@ -15,6 +18,8 @@ export const configSchema = z.strictObject({
       intermediate: z.int().min(8).optional(),
       maxLength: z.int().min(8).default(256),
       ropeTheta: z.number().positive().default(10_000),
+      /** Folder of a checkpoint to start from instead of fresh weights, relative to the config file. */
+      init: z.string().optional(),
     })
     .default({ layers: 4, hidden: 128, heads: 4, maxLength: 256, ropeTheta: 10_000 }),
   /** In order; each stage starts from the weights that the one before ended with. */
@@ -88,10 +93,11 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
     throw new CascadeError('CONFIG_INVALID', `${where}: stages: expected distinct names, got ${twice} twice`)
   }
   const { hidden, heads, kvHeads = heads } = parsed.data.model
-  if (hidden % heads !== 0 || (hidden / heads) % 2 !== 0) {
+  // The runtime's attention kernel takes head widths that are multiples of 16.
+  if (hidden % (16 * heads) !== 0) {
     throw new CascadeError(
       'CONFIG_INVALID',
-      `${where}: model.hidden: expected a multiple of 2 x model.heads (${2 * heads}), got ${hidden}`,
+      `${where}: model.hidden: expected a multiple of 16 x model.heads (${16 * heads}), got ${hidden}`,
     )
   }
   if (heads % kvHeads !== 0) {
@@ -125,7 +131,9 @@ export async function loadConfig(file: string): Promise<CascadeConfig> {
       `${file}: expected a default export (export default defineCascade({ … })), got none`,
     )
   }
-  return parseConfig(module.default, file)
+  const config = parseConfig(module.default, file)
+  if (config.model.init !== undefined) config.model.init = resolve(dirname(path), config.model.init)
+  return config
 }
 
 /** Names a config's content: runs of one hash are comparable, and a resumed run must keep it. */

@@ -54,6 +54,16 @@ export async function readManifest(dir: string): Promise<Manifest> {
   return parsed.data
 }
 
+/** @throws `RUN_EXISTS` where the folder has a run already. */
+export async function refuseExisting(dir: string): Promise<void> {
+  if (await exists(join(dir, manifestFile))) {
+    throw new CascadeError(
+      'RUN_EXISTS',
+      `${dir}: a run is there already; continue it with --resume, or choose another --dir`,
+    )
+  }
+}
+
 /** Creates the folder and its manifest. @throws `RUN_EXISTS`, `RUN_DIR_UNUSABLE`. */
 export async function createRun(dir: string, manifest: Manifest): Promise<void> {
   try {
@@ -66,12 +76,7 @@ export async function createRun(dir: string, manifest: Manifest): Promise<void> 
       { cause },
     )
   }
-  if (await exists(join(dir, manifestFile))) {
-    throw new CascadeError(
-      'RUN_EXISTS',
-      `${dir}: a run is there already; continue it with --resume, or choose another --dir`,
-    )
-  }
+  await refuseExisting(dir)
   const temporary = join(dir, `.${manifestFile}.tmp`)
   try {
     await writeFile(temporary, `${JSON.stringify(manifest, null, 2)}\n`, { flush: true })

@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto'
-import { constants, type FileHandle, open, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import {
+  constants,
+  type FileHandle,
+  open,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Probe } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint } from '../../topics/index.ts'
@@ -32,7 +42,11 @@ export class CheckpointStore {
   }
 
   /** @throws `LOG_FULL` where the disk is full; nothing is left under the final name then. */
-  async write(version: number, writerEpoch: number, files: readonly CheckpointFile[]): Promise<StoredCheckpoint> {
+  async write(
+    version: number,
+    writerEpoch: number,
+    files: readonly CheckpointFile[],
+  ): Promise<StoredCheckpoint> {
     const listed = files.map((f) => ({ name: f.name, bytes: f.bytes.byteLength, sha256: sha256(f.bytes) }))
     const contentHash = sha256(Buffer.from(JSON.stringify(listed)))
     const id = `${String(version).padStart(6, '0')}-${contentHash.slice(0, 16)}`
@@ -70,7 +84,10 @@ export class CheckpointStore {
    *
    * @throws `CHECKPOINT_NOT_FOUND`, `CHECKPOINT_INVALID` naming the file.
    */
-  async read(checkpoint: Pick<Checkpoint, 'path' | 'files'>, names?: readonly string[]): Promise<Map<string, Uint8Array>> {
+  async read(
+    checkpoint: Pick<Checkpoint, 'path' | 'files'>,
+    names?: readonly string[],
+  ): Promise<Map<string, Uint8Array>> {
     const found = new Map<string, Uint8Array>()
     for (const file of checkpoint.files) {
       if (names && !names.includes(file.name)) continue
@@ -79,7 +96,11 @@ export class CheckpointStore {
       try {
         content = await readFile(path)
       } catch (cause) {
-        throw new CascadeError('CHECKPOINT_NOT_FOUND', `${path}: expected a file of ${file.bytes} bytes, got none`, { cause })
+        throw new CascadeError(
+          'CHECKPOINT_NOT_FOUND',
+          `${path}: expected a file of ${file.bytes} bytes, got none`,
+          { cause },
+        )
       }
       const got = sha256(content)
       if (got !== file.sha256) {

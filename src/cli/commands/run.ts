@@ -1,0 +1,154 @@
+import { existsSync } from 'node:fs'
+import { relative, resolve } from 'node:path'
+import { InvalidArgumentError } from 'commander'
+import { CascadeError } from '../../../topics/index.ts'
+import type { Context, Register } from '../command.ts'
+import { type CascadeConfig, configFile, hashConfig, loadConfig, parseConfig } from '../config.ts'
+import { laptop } from '../default-config.ts'
+import { runsFolder } from '../open-run.ts'
+import { print } from '../output/print.ts'
+import { createProgress } from '../output/progress.ts'
+import { styleOf, wantsColor } from '../output/style.ts'
+import { terminalReport } from '../report/index.ts'
+import { createRun, latestRun, type Manifest, readManifest, refuseExisting } from '../run-folder.ts'
+import { compareProfile, engineOf } from '../run/engine.ts'
+import { newRunId } from '../run/run-id.ts'
+import { sourceOf } from '../run/prompt-source.ts'
+import { runCascade } from '../run/run-cascade.ts'
+import { packageVersion } from '../version.ts'
+
+interface Flags {
+  dir?: string
+  seed?: number
+  deterministic?: true
+  resume?: true
+  json?: true
+}
+
+export const register: Register = (program, context) => {
+  program
+    .command('run')
+    .description(
+      'Train a model through the stages of a config, on the embedded log, and write a report. Ctrl-C stops it; --resume goes on.',
+    )
+    .argument(
+      '[config]',
+      `a module with defineCascade (default: ./${configFile}, else the built-in one for a laptop)`,
+    )
+    .option('--dir <run>', `run folder (default: ${runsFolder}/<time>)`)
+    .option('--seed <n>', 'seed of weights, prompts and every draw (default: 0)', seedOf)
+    .option('--deterministic', 'same bits whatever happens: decode a group at a time; slower')
+    .option('--resume', 'go on with the run in --dir, or with the newest one')
+    .option('--json', 'progress and result as JSON lines')
+    .addHelpText(
+      'after',
+      '\nExample:\n  $ cascade run --dir runs/first --seed 1\n  $ cascade run --resume --dir runs/first',
+    )
+    .action((config: string | undefined, flags: Flags) => run(config, flags, context))
+}
+
+async function run(given: string | undefined, flags: Flags, context: Context): Promise<void> {
+  const begun = flags.resume ? await resumed(given, flags, context) : await started(given, flags, context)
+  const { dir, manifest } = begun
+  const { stdout, env, signal } = context
+  const progress = createProgress({
+    stream: stdout,
+    clock: { now: () => Date.now() },
+    env,
+    ...(flags.json ? { json: true } : {}),
+  })
+  const shown = relative(context.cwd, dir) || dir
+  try {
+    progress.note(`run ${manifest.runId} · seed ${manifest.seed} · ${shown}`)
+    await using engine = await engineOf(manifest.config, manifest.deterministic)
+    if (flags.resume) {
+      const differs = compareProfile(manifest, engine)
+      if (differs !== undefined) progress.note(`warning: ${differs}`)
+    } else {
+      manifest.profile = { ...engine.profile }
+      await createRun(dir, manifest)
+    }
+    const { end, report } = await runCascade({ dir, manifest, engine, progress, context })
+    progress.close()
+    if (flags.json) {
+      await print(stdout, `${JSON.stringify({ event: 'report', dir, end, report })}\n`, signal)
+    } else {
+      const style = styleOf(wantsColor(stdout, env))
+      await print(stdout, `\n${terminalReport(report, { style, columns: stdout.columns ?? 100 })}\n`, signal)
+      await print(stdout, `report: ${shown}/report.html\n`, signal)
+    }
+    if (end === 'stopped') {
+      progress.note(resumeHint(shown))
+      context.exitWith(130)
+    }
+  } catch (error) {
+    progress.close()
+    if (signal.aborted)
+      throw new CascadeError('INTERRUPTED', `interrupted; ${resumeHint(shown)}`, { cause: error })
+    throw error
+  }
+}
+
+function resumeHint(dir: string): string {
+  return `go on with: cascade run --resume --dir ${dir}`
+}
+
+interface Begun {
+  dir: string
+  manifest: Manifest
+}
+
+async function started(given: string | undefined, flags: Flags, context: Context): Promise<Begun> {
+  const config = await configOf(given, context)
+  const seed = flags.seed ?? 0
+  // Before anything is written: a config that cannot be served is an error of the config.
+  sourceOf(config, seed)
+  const runs = resolve(context.cwd, runsFolder)
+  const dir =
+    flags.dir === undefined ? resolve(runs, newRunId(runs, new Date())) : resolve(context.cwd, flags.dir)
+  await refuseExisting(dir)
+  const manifest: Manifest = {
+    runId: dir.split(/[\\/]/).at(-1) || 'run',
+    version: packageVersion(),
+    seed,
+    deterministic: flags.deterministic ?? false,
+    createdAt: new Date().toISOString(),
+    configHash: hashConfig(config),
+    config,
+    profile: {},
+  }
+  return { dir, manifest }
+}
+
+async function resumed(given: string | undefined, flags: Flags, context: Context): Promise<Begun> {
+  const runs = resolve(context.cwd, runsFolder)
+  const dir = flags.dir === undefined ? await latestRun(runs) : resolve(context.cwd, flags.dir)
+  const manifest = await readManifest(dir)
+  const refuse = (option: string, expected: unknown, got: unknown) => {
+    throw new CascadeError(
+      'USAGE',
+      `${option}: expected ${expected}, as the run in ${dir} began with, got ${got}`,
+    )
+  }
+  if (flags.seed !== undefined && flags.seed !== manifest.seed) refuse('--seed', manifest.seed, flags.seed)
+  if (flags.deterministic && !manifest.deterministic) refuse('--deterministic', 'none', 'one')
+  if (given !== undefined) {
+    const hash = hashConfig(await loadConfig(resolve(context.cwd, given)))
+    if (hash !== manifest.configHash)
+      refuse('config', `one of hash ${manifest.configHash}`, `${given} of hash ${hash}`)
+  }
+  return { dir, manifest }
+}
+
+async function configOf(given: string | undefined, context: Context): Promise<CascadeConfig> {
+  if (given !== undefined) return loadConfig(resolve(context.cwd, given))
+  const beside = resolve(context.cwd, configFile)
+  return existsSync(beside) ? loadConfig(beside) : parseConfig(laptop, 'the built-in config')
+}
+
+function seedOf(text: string): number {
+  const seed = Number(text)
+  if (text.trim() === '' || !Number.isSafeInteger(seed) || seed < 0)
+    throw new InvalidArgumentError('expected a whole number of at least 0.')
+  return seed
+}

@@ -1,0 +1,43 @@
+import { CascadeError } from '../../../topics/index.ts'
+import { tokenizer } from '../../model/tokenizer/index.ts'
+import { createPromptSource, type TaskSource } from '../../tasks/source.ts'
+import type { CascadeConfig } from '../config.ts'
+
+/**
+ * The prompts of a config's tasks, once it is known that every stage and evaluation can be served.
+ *
+ * @throws `CONFIG_INVALID` naming the field: an unknown task, a domain that is not its task's, a model too short for it.
+ */
+export function sourceOf(config: CascadeConfig, seed: number, heldOutSeed?: number): TaskSource {
+  const tasks = new Set(config.stages.flatMap((s) => (s.kind === 'sft' ? s.tasks : [s.task])))
+  const source = createPromptSource({
+    seed,
+    tokenizer,
+    tasks: [...tasks],
+    ...(heldOutSeed === undefined ? {} : { heldOutSeed }),
+  })
+  for (const stage of config.stages) {
+    if (stage.kind === 'rl') source.prompt(stage, 0)
+    else source.demonstration(stage, 0)
+  }
+  const { maxLength } = config.model
+  const fits = (what: string, length: number) => {
+    if (length > maxLength) {
+      const got = `got ${maxLength}`
+      throw new CascadeError(
+        'CONFIG_INVALID',
+        `model.maxLength: expected at least ${length} for ${what}, ${got}`,
+      )
+    }
+  }
+  for (const domain of source.domains) {
+    const { promptTokens, responseTokens } = source.limits(domain)
+    fits(`the evaluation of ${domain}`, promptTokens + (config.evaluation.maxTokens ?? responseTokens))
+    for (const stage of config.stages) {
+      if (stage.kind === 'rl' && stage.domain === domain)
+        fits(`stage ${stage.name}`, promptTokens + stage.maxTokens)
+      if (stage.kind === 'sft') fits(`stage ${stage.name}`, promptTokens + responseTokens)
+    }
+  }
+  return source
+}

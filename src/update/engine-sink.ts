@@ -1,0 +1,115 @@
+import type { Clock, UpdateSink } from '../../streams/ports.ts'
+import { CascadeError, type Checkpoint, type GradientBatch, type Update } from '../../topics/index.ts'
+import { encodeCheckpoint } from '../model/weights/checkpoint.ts'
+import { tokenizer } from '../model/tokenizer/index.ts'
+import type { VersionedEngine } from '../policy/versioned-engine.ts'
+import type { CheckpointStore } from './checkpoint-store.ts'
+import { trainingBatch } from './training-batch.ts'
+
+export interface EngineSinkOptions {
+  versioned: VersionedEngine
+  store: CheckpointStore
+  writerEpoch: number
+  clock: Clock
+  /** Committed checkpoints so far, in order. */
+  checkpoints: readonly Pick<Checkpoint, 'id' | 'reason'>[]
+  /** `interval` checkpoints to keep besides those of stages; up to two more stand while they are being committed. */
+  keepLast: number
+  /** Stage whose batches are being applied, and whose KL reference is loaded, where a restart is in its middle. */
+  stage?: string
+}
+
+/** Applies gradient batches with the engine of this process. */
+export function engineSink(options: EngineSinkOptions): UpdateSink {
+  const { versioned, store, clock } = options
+  const { engine } = versioned
+  let stage = options.stage
+  const written = [...options.checkpoints]
+  return {
+    get version() {
+      return versioned.version
+    },
+
+    async apply(batch: GradientBatch, offset: number): Promise<Update> {
+      if (batch.baseVersion !== versioned.version) {
+        throw new CascadeError(
+          'POLICY_VERSION',
+          `gradient-batches: ${batch.id}: expected a batch for version ${versioned.version}, got one for ${batch.baseVersion}`,
+        )
+      }
+      const { options: settings } = batch
+      if (!settings) {
+        throw new CascadeError('RECORD_INVALID', `gradient-batches: ${batch.id}: expected options, got none`)
+      }
+      const begun = clock.now()
+      // The policy that a stage begins with is what its KL term refers to.
+      if (batch.stage !== stage) await engine.setReference()
+      stage = batch.stage
+      if (batch.resetOptimizer) await engine.resetOptimizer()
+      const micro = batch.microBatches.map(trainingBatch)
+      if (settings.klCoef > 0) {
+        for (const m of micro) {
+          m.refLogprobs = (await engine.score(m, settings.temperature, 'reference')).logProbs
+        }
+      }
+      const result = await engine.step(micro, settings)
+      versioned.set(batch.version)
+      return {
+        id: batch.id,
+        stage: batch.stage,
+        domain: batch.domain,
+        step: batch.step,
+        version: batch.version,
+        gradientBatchOffset: offset,
+        loss: result.loss,
+        gradNorm: result.gradNorm,
+        entropy: result.entropy,
+        kl: result.kl,
+        clipFraction: result.clipFraction,
+        ratioMean: result.ratioMean,
+        ratioMax: result.ratioMax,
+        lr: settings.lr,
+        tokens: result.tokens,
+        rows: micro.reduce((sum, m) => sum + m.rows, 0),
+        staleness: 0,
+        durationMs: Math.max(0, clock.now() - begun),
+        stats: batch.stats,
+      }
+    },
+
+    async checkpoint(at): Promise<Checkpoint> {
+      const { version } = versioned
+      const files = [
+        ...encodeCheckpoint(engine.config, await engine.exportState()),
+        { name: 'tokenizer.json', bytes: Buffer.from(tokenizer.toJson()) },
+        {
+          name: 'manifest.json',
+          bytes: Buffer.from(`${JSON.stringify({ format: 1, version, ...at }, null, 2)}\n`),
+        },
+      ]
+      const stored = await store.write(version, options.writerEpoch, files)
+      written.push({ id: stored.id, reason: at.reason })
+      await store.prune(keptOf(written, options.keepLast + 2))
+      const weights = stored.files.find((f) => f.name === 'model.safetensors')!
+      return {
+        id: stored.id,
+        stage: at.stage,
+        step: at.step,
+        version,
+        reason: at.reason,
+        path: stored.path,
+        writerEpoch: options.writerEpoch,
+        contentHash: stored.contentHash,
+        weightsHash: weights.sha256,
+        gradientBatchOffset: at.gradientBatchOffset,
+        files: stored.files,
+      }
+    },
+  }
+}
+
+/** Every checkpoint of a stage's end, and the newest `count` of the others. */
+export function keptOf(written: readonly Pick<Checkpoint, 'id' | 'reason'>[], count: number): Set<string> {
+  const newest = written.filter((c) => c.reason === 'interval').slice(-count)
+  return new Set([...written.filter((c) => c.reason !== 'interval'), ...newest].map((c) => c.id))
+}

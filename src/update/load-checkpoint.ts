@@ -1,0 +1,46 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CascadeError, type Checkpoint } from '../../topics/index.ts'
+import { decodeCheckpoint } from '../model/weights/checkpoint.ts'
+import type { VersionedEngine } from '../policy/versioned-engine.ts'
+import type { CheckpointStore } from './checkpoint-store.ts'
+
+/**
+ * Weights and optimiser state of a committed checkpoint, into the engine.
+ *
+ * @throws `CHECKPOINT_NOT_FOUND`, `CHECKPOINT_INVALID`, `CHECKPOINT_SHAPE` where it is of another model's shape
+ */
+export async function loadCheckpoint(
+  versioned: VersionedEngine,
+  store: CheckpointStore,
+  checkpoint: Checkpoint,
+): Promise<void> {
+  const { state } = decodeCheckpoint(await store.read(checkpoint), versioned.engine.config)
+  await versioned.engine.loadState(state)
+  versioned.set(checkpoint.version)
+}
+
+/**
+ * The weights of a checkpoint folder, of a run or in the form of Hugging Face, into the engine; the optimiser starts afresh.
+ *
+ * @throws `CHECKPOINT_NOT_FOUND`, `CHECKPOINT_INVALID`, `CHECKPOINT_SHAPE`
+ */
+export async function loadFolder(versioned: VersionedEngine, folder: string): Promise<void> {
+  const files = new Map<string, Uint8Array>()
+  try {
+    for (const name of await readdir(folder)) {
+      if (name === 'config.json' || name.endsWith('.safetensors')) {
+        files.set(name, await readFile(join(folder, name)))
+      }
+    }
+  } catch (cause) {
+    throw new CascadeError(
+      'CHECKPOINT_NOT_FOUND',
+      `${folder}: expected a folder with a checkpoint: ${String(cause)}`,
+      { cause },
+    )
+  }
+  const { state } = decodeCheckpoint(files, versioned.engine.config)
+  await versioned.engine.loadState(state)
+  await versioned.engine.resetOptimizer()
+}

@@ -1,0 +1,60 @@
+import type { SchedulerLike } from 'rxjs'
+import { CascadeError } from '../topics/index.ts'
+import { type CoordinateOptions, coordinate } from './coordinate.ts'
+import type { Plan } from './micro-batches.ts'
+import type { FetchLimit, Policy, TopicLog, UpdateSink } from './ports.ts'
+import { runGenerate, runGroup, runPack, runUpdate, runVerify } from './roles.ts'
+import type { Verifiers } from './verify.ts'
+
+export interface CascadeOptions extends CoordinateOptions {
+  policy: Policy
+  verifiers: Verifiers
+  sink: UpdateSink
+  credit: FetchLimit
+  plan: Plan
+  decodeRows: number
+  verify: { concurrency: number; attempts: number; timeoutMs: number }
+  scheduler: SchedulerLike
+}
+
+/**
+ * A whole run in one process: every role and the coordinator over one log, from wherever the log stands.
+ * Resolves `done` at the end of the run, `stopped` after a `stop` command; in both cases, and before it throws, every
+ * role has ended and no commit is under way.
+ *
+ * @throws what the first part that failed threw, or the signal's reason
+ */
+export async function cascade(log: TopicLog, options: CascadeOptions): Promise<'done' | 'stopped'> {
+  const { policy, verifiers, sink, seed, plan, clock, scheduler, decodeRows } = options
+  const stop = new AbortController()
+  const signal = AbortSignal.any([options.signal, stop.signal])
+  const role = { stages: options.stages, credit: options.credit, signal }
+  const failures: unknown[] = []
+  const guard = async <T>(running: Promise<T>): Promise<T | undefined> => {
+    try {
+      return await running
+    } catch (error) {
+      // What others throw after the first failure is the abort that it caused.
+      if (!signal.aborted || failures.length === 0) failures.push(error)
+      stop.abort(error)
+      return undefined
+    }
+  }
+  const stopped = new CascadeError('INTERRUPTED', 'the run was stopped on command')
+  const coordinating = guard(coordinate(log, { ...options, signal })).then((end) => {
+    if (end === 'stopped') stop.abort(stopped)
+    return end
+  })
+  await Promise.all([
+    guard(runGenerate(log, policy, { ...role, decodeRows, clock })),
+    guard(runVerify(log, verifiers, { ...role, ...options.verify, clock, scheduler })),
+    guard(runGroup(log, role)),
+    guard(runPack(log, { ...role, seed, plan })),
+    guard(runUpdate(log, sink, role)),
+    coordinating,
+  ])
+  const end = await coordinating
+  const failed = failures.find((f) => f !== stopped)
+  if (failed !== undefined) throw failed
+  return end ?? 'stopped'
+}
