@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Verdict } from '../../streams/ports.ts'
 import { badTruth, type RuleVerifier, ruleVerifier } from './judge.ts'
 
-const mark = z.string().length(1)
+const mark = z.string().regex(/^[^A-Za-z]$/, 'expected one character that is no letter')
 const word = z.string().regex(/^[a-z]+$/, 'expected lower-case letters')
 
 /**

@@ -5,7 +5,7 @@ import type { Rollout } from '../../topics/index.ts'
 
 /** A verifier that needs only the response's text and the ground truth: the same judgement serves evaluation. */
 export interface RuleVerifier extends Verifier {
-  /** Pure. What it throws is an error of the verifier, never a judgement of the text. */
+  /** Pure, and never throws: a crash inside is a `failed` verdict, never a judgement of the text. */
   judge(text: string, groundTruth: unknown): Verdict
 }
 
@@ -15,18 +15,26 @@ export interface RuleSpec {
   /** URLs of the source files that decide: they make up the code hash, together with `options`. */
   sources: readonly string[]
   options?: Readonly<Record<string, unknown>>
+  /** May throw. */
   judge(text: string, groundTruth: unknown): Verdict
 }
 
 export function ruleVerifier(spec: RuleSpec): RuleVerifier {
+  const judge = (text: string, groundTruth: unknown): Verdict => {
+    try {
+      return spec.judge(text, groundTruth)
+    } catch (error) {
+      return failed(spec.name, `crashed: ${String(error)}`)
+    }
+  }
   return Object.freeze({
     name: spec.name,
     version: spec.version,
     codeHash: codeHash(spec.sources, spec.options ?? {}),
-    judge: spec.judge,
+    judge,
     async verify(rollout: Rollout, signal: AbortSignal): Promise<Verdict> {
       signal.throwIfAborted()
-      return spec.judge(rollout.responseText, rollout.groundTruth)
+      return judge(rollout.responseText, rollout.groundTruth)
     },
   })
 }
@@ -41,12 +49,17 @@ export function codeHash(sources: readonly string[], options: Readonly<Record<st
   return sum.update(JSON.stringify(options)).digest('hex')
 }
 
-/** A ground truth that the verifier cannot read: the fault of the task, so no score, and no use in trying again. */
+/** A ground truth that the verifier cannot read: the fault of the task, not of the text. */
 export function badTruth(verifier: string, why: string): Verdict {
+  return failed(verifier, `ground truth: ${why}`)
+}
+
+/** Rules are pure: there is no use in trying again. */
+function failed(verifier: string, why: string): Verdict {
   return {
     outcome: 'failed',
     code: 'VERIFIER_FAILED',
-    message: `verifier ${verifier}: ground truth: ${why}`,
+    message: `verifier ${verifier}: ${why}`,
     retryable: false,
   }
 }

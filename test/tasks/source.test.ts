@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { tokenizer } from '../../src/model/tokenizer/index.ts'
 import { createPromptSource } from '../../src/tasks/source.ts'
 import { verifiers } from '../../src/verifiers/index.ts'
-import { stageSpecSchema } from '../../topics/index.ts'
 import type { RlStage, SftStage } from '../../topics/index.ts'
+import { stageSpecSchema } from '../../topics/index.ts'
 
 const { decode } = tokenizer
 
