@@ -1,4 +1,4 @@
-import { isMarkedAsUntransferable } from 'node:worker_threads'
+import * as threads from 'node:worker_threads'
 import { CascadeError, type ErrorCode, isCascadeError } from '../../../topics/errors.ts'
 import type { ModelConfig } from '../config.ts'
 import type { GeneratedRow, GenerateRequest } from '../decode/requests.ts'
@@ -80,8 +80,14 @@ export function buffersOf(state: TrainState): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>()
   for (const tensors of [state.weights, state.m, state.v]) {
     for (const { buffer } of tensors.values()) {
-      if (buffer instanceof ArrayBuffer && !isMarkedAsUntransferable(buffer)) buffers.add(buffer)
+      if (buffer instanceof ArrayBuffer && isMovable(buffer)) buffers.add(buffer)
     }
   }
   return Array.from(buffers)
+}
+
+/** Node 20 cannot tell memory of Buffer's pool, which must stay, from other memory: there nothing is moved. */
+function isMovable(buffer: ArrayBuffer): boolean {
+  const marked: ((o: object) => boolean) | undefined = threads.isMarkedAsUntransferable
+  return marked !== undefined && !marked(buffer)
 }
