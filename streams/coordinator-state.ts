@@ -8,6 +8,7 @@ import type {
   StageSpec,
   Update,
 } from '../topics/index.ts'
+import { Fence } from './fence.ts'
 
 /** What the coordinator knows, folded from records; nothing of it is kept anywhere else. */
 
@@ -17,6 +18,14 @@ export interface OutcomeFact {
   groupId: string
   offset: number
   hash: string
+  /** Sums over the members with a reward. */
+  sums: { members: number; reward: number; responseLength: number; truncated: number }
+}
+
+/** A group of a step that is not closed. */
+export interface OpenGroup {
+  step: number
+  outcome: OutcomeFact | undefined
 }
 
 /** Facts of one stage. */
@@ -26,11 +35,12 @@ export interface StageFacts {
   version: number
   closed: number
   lastVersion: number
+  /** The next admission index. */
   admitted: number
-  /** Admissions of closed steps: where the open step's begin. */
-  firstOpen: number
-  /** Admissions and outcomes of the open step, by admission index. */
-  open: Map<number, OutcomeFact | undefined>
+  /** Admissions of closed steps. */
+  settled: number
+  /** By admission index. */
+  open: Map<number, OpenGroup>
   /** Steps in a row that closed without an update. */
   barren: number
   drained: boolean
@@ -49,8 +59,7 @@ export type CoordinatorEvent =
   | { type: 'evaluation'; record: Evaluation }
 
 /**
- * The fold. Records of one topic arrive in order; those of different topics in any order, so every branch
- * only adds facts.
+ * The fold. Records of one topic arrive in order; those of different topics in any order and the same facts come out.
  */
 export class CoordinatorState {
   readonly stages: readonly StageSpec[]
@@ -63,6 +72,7 @@ export class CoordinatorState {
   initial: Checkpoint | undefined
   readonly commands = new Set<string>()
   readonly baseline = new Set<string>()
+  readonly #fence = new Fence()
 
   constructor(stages: readonly StageSpec[]) {
     this.stages = stages
@@ -78,20 +88,14 @@ export class CoordinatorState {
         const facts = this.#of(event.stage)
         facts.admitted = Math.max(facts.admitted, event.admission + 1)
         if (event.step > facts.closed && !facts.open.has(event.admission))
-          facts.open.set(event.admission, undefined)
+          facts.open.set(event.admission, { step: event.step, outcome: undefined })
         break
       }
       case 'outcome': {
         const { record } = event
         const facts = this.#of(record.stage)
         if (record.step <= facts.closed) break
-        facts.open.set(record.admission, {
-          admission: record.admission,
-          outcome: record.outcome,
-          groupId: record.groupId,
-          offset: event.offset,
-          hash: event.hash,
-        })
+        facts.open.set(record.admission, { step: record.step, outcome: factOf(event) })
         break
       }
       case 'update':
@@ -121,6 +125,7 @@ export class CoordinatorState {
   }
 
   #control(c: Control, timestamp: number): void {
+    if (!this.#fence.admits(c)) return
     switch (c.type) {
       case 'run-begin':
         this.runBegun = true
@@ -158,11 +163,11 @@ export class CoordinatorState {
     const facts = this.#of(c.stage)
     if (c.step <= facts.closed) return
     facts.closed = c.step
-    facts.firstOpen += c.counts.admitted
-    facts.admitted = Math.max(facts.admitted, facts.firstOpen)
+    facts.settled += c.counts.admitted
+    facts.admitted = Math.max(facts.admitted, facts.settled)
     facts.lastVersion = Math.max(facts.lastVersion, c.version)
     facts.barren = c.version === c.baseVersion ? facts.barren + 1 : 0
-    facts.open.clear()
+    for (const [admission, { step }] of facts.open) if (step <= c.step) facts.open.delete(admission)
   }
 
   #of(stage: string): StageFacts {
@@ -183,6 +188,26 @@ export function admissionBudget(stage: RlStage): number {
   return Math.floor(stage.prompts * stage.refill)
 }
 
+function factOf(event: Extract<CoordinatorEvent, { type: 'outcome' }>): OutcomeFact {
+  const { record, offset, hash } = event
+  const sums = { members: 0, reward: 0, responseLength: 0, truncated: 0 }
+  for (const m of record.members) {
+    if (m.reward === undefined) continue
+    sums.members += 1
+    sums.reward += m.reward
+    sums.responseLength += m.responseLength
+    sums.truncated += m.truncated ? 1 : 0
+  }
+  return {
+    admission: record.admission,
+    outcome: record.outcome,
+    groupId: record.groupId,
+    offset,
+    hash,
+    sums,
+  }
+}
+
 function emptyFacts(): StageFacts {
   return {
     begun: false,
@@ -190,7 +215,7 @@ function emptyFacts(): StageFacts {
     closed: 0,
     lastVersion: 0,
     admitted: 0,
-    firstOpen: 0,
+    settled: 0,
     open: new Map(),
     barren: 0,
     drained: false,

@@ -1,4 +1,4 @@
-import type { Checkpoint, RlStage, SftStage } from '../topics/index.ts'
+import type { Checkpoint, RlStage, SftStage, StageSpec } from '../topics/index.ts'
 import {
   admissionBudget,
   type CoordinatorState,
@@ -31,9 +31,10 @@ export type Decision =
       opens: boolean
       groups: OutcomeFact[]
       counts: { admitted: number; kept: number; filtered: number; lost: number }
+      stats: Record<string, number>
       reason?: string
     }
-  | { type: 'stage-drain'; stage: string; version: number }
+  | { type: 'stage-drain'; stage: string; steps: number; version: number }
   | {
       type: 'stage-end'
       stage: string
@@ -68,11 +69,11 @@ export function decide(state: CoordinatorState, domains: readonly string[]): Dec
   if (!facts.begun) {
     return state.paused ? undefined : { type: 'stage-begin', stage: spec.name, index, version: state.version }
   }
-  if (facts.drained) return finish(facts, spec.name, domains)
+  if (facts.drained) return finish(facts, spec, domains)
   const stuck = spec.kind === 'rl' && facts.barren >= spec.patience
   if (facts.closed >= spec.steps || stuck) {
     return state.version >= facts.lastVersion
-      ? { type: 'stage-drain', stage: spec.name, version: facts.lastVersion }
+      ? { type: 'stage-drain', stage: spec.name, steps: facts.closed, version: facts.lastVersion }
       : undefined
   }
   return spec.kind === 'sft' ? supervise(state, facts, spec) : explore(state, facts, spec)
@@ -100,12 +101,13 @@ function explore(state: CoordinatorState, facts: StageFacts, spec: RlStage): Dec
     if (state.paused) return undefined
     return { type: 'admit', stage: spec, step, first: facts.admitted, count: spec.prompts, version }
   }
-  const outcomes = [...facts.open.values()]
-  if (outcomes.includes(undefined)) return undefined
-  const known = (outcomes as OutcomeFact[]).sort((a, b) => a.admission - b.admission)
-  const kept = known.filter((o) => o.outcome === 'kept')
-  const missing = spec.prompts - kept.length
-  const left = admissionBudget(spec) - known.length
+  const known: OutcomeFact[] = []
+  for (const { outcome } of facts.open.values()) if (outcome) known.push(outcome)
+  const kept = known.filter((o) => o.outcome === 'kept').sort((a, b) => a.admission - b.admission)
+  const pending = facts.open.size - known.length
+  // Kept and pending groups never exceed the batch, so what is admitted in the end does not depend on who finishes first.
+  const missing = spec.prompts - kept.length - pending
+  const left = admissionBudget(spec) - facts.open.size
   if (missing > 0 && left > 0) {
     return {
       type: 'admit',
@@ -116,6 +118,7 @@ function explore(state: CoordinatorState, facts: StageFacts, spec: RlStage): Dec
       version,
     }
   }
+  if (pending > 0) return undefined
   const enough = kept.length >= spec.minGroups
   return {
     type: 'close',
@@ -131,12 +134,32 @@ function explore(state: CoordinatorState, facts: StageFacts, spec: RlStage): Dec
       filtered: known.filter((o) => o.outcome === 'filtered').length,
       lost: known.filter((o) => o.outcome === 'lost').length,
     },
+    stats: meansOf(known),
     ...(enough ? {} : { reason: `${kept.length} kept groups of at least ${spec.minGroups}` }),
   }
 }
 
-function finish(facts: StageFacts, stage: string, domains: readonly string[]): Decision | undefined {
+/** Summed in order of admission: the last bits of a mean must not depend on who finished first. */
+function meansOf(known: readonly OutcomeFact[]): Record<string, number> {
+  const sums = { members: 0, reward: 0, responseLength: 0, truncated: 0 }
+  for (const fact of [...known].sort((a, b) => a.admission - b.admission)) {
+    sums.members += fact.sums.members
+    sums.reward += fact.sums.reward
+    sums.responseLength += fact.sums.responseLength
+    sums.truncated += fact.sums.truncated
+  }
+  const { members, reward, responseLength, truncated } = sums
+  if (members === 0) return {}
+  return {
+    reward: reward / members,
+    responseLength: responseLength / members,
+    truncated: truncated / members,
+  }
+}
+
+function finish(facts: StageFacts, spec: StageSpec, domains: readonly string[]): Decision | undefined {
   const { checkpoint } = facts
+  const stage = spec.name
   if (!checkpoint) return undefined
   const unscored = domains.find((d) => !facts.evaluated.has(d))
   if (unscored !== undefined) return { type: 'evaluate', stage, domain: unscored, checkpoint }
@@ -146,7 +169,7 @@ function finish(facts: StageFacts, stage: string, domains: readonly string[]): D
     steps: facts.closed,
     version: checkpoint.version,
     checkpoint: checkpoint.id,
-    reason: facts.barren > 0 ? 'no signal' : 'steps',
+    reason: facts.closed < spec.steps ? 'no signal' : 'steps',
     startedAt: facts.startedAt,
   }
 }

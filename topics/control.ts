@@ -49,6 +49,8 @@ export const batchClosed = z.looseObject({
   /** SFT: offsets `[from, to)` of the step's demonstrations. */
   demonstrations: z.object({ from: count, to: count }).optional(),
   counts: z.looseObject({ admitted: count, kept: count, filtered: count, lost: count }),
+  /** Means over every member with a reward of the groups admitted, kept or not. */
+  stats: z.record(z.string(), finite).optional(),
   reason: z.string().optional(),
 })
 
@@ -57,6 +59,8 @@ export const stageDrain = z.looseObject({
   type: z.literal('stage-drain'),
   ...fenced,
   stage: z.string(),
+  /** Steps that were closed. */
+  steps: count,
   version: count,
 })
 
@@ -93,6 +97,7 @@ export const controlSchema = z.discriminatedUnion('type', [
 ])
 export type Control = z.infer<typeof controlSchema>
 export type BatchClosed = z.infer<typeof batchClosed>
+export type StageDrain = z.infer<typeof stageDrain>
 export type StageEnd = z.infer<typeof stageEnd>
 
 export const control: Topic<Control> = defineTopic<Control>({

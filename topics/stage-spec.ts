@@ -7,7 +7,7 @@ const optimiser = {
   lr: finite.min(0),
   /** Steps over which the learning rate rises linearly from 0. */
   warmup: z.int().min(0).default(0),
-  /** `cosine` and `linear` fall to 0 at the last step. */
+  /** `cosine` and `linear` would reach 0 one step after the last. */
   schedule: z.enum(['constant', 'cosine', 'linear']).default('constant'),
   betas: z.tuple([finite, finite]).default([0.9, 0.95]),
   eps: finite.positive().default(1e-8),
@@ -20,7 +20,10 @@ const optimiser = {
 }
 
 const common = {
-  name: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'expected lower-case letters, digits and hyphens'),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9-]*$/, 'expected lower-case letters, digits and hyphens')
+    .refine((name) => name !== 'start', 'expected a name other than start, which the untrained scores have'),
   domain: z.string().regex(/^[a-z0-9][a-z0-9-]*$/, 'expected lower-case letters, digits and hyphens'),
   steps: z.int().min(1),
   ...optimiser,

@@ -86,7 +86,7 @@ export function sampleTransactions(): Append[][] {
       version += 1
       out.push([{ topic: updates, value: updateOf(spec, step, version) }])
     }
-    say({ type: 'stage-drain', stage: spec.name, version })
+    say({ type: 'stage-drain', stage: spec.name, steps: spec.steps, version })
     out.push([{ topic: checkpoints, value: checkpointOf(spec.name, spec.steps, version) }])
     evaluate(spec.name)
     say({
