@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
+/** `.ci/run` names a file for the counts. */
+const report = process.env.CASCADE_REPORT
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
@@ -8,6 +11,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
     coverage: {
       provider: 'v8',
       include: ['topics/**', 'streams/**', 'src/**'],
