@@ -3,11 +3,7 @@ import { type Random, random } from './random.ts'
 import { type Combined, splitTask } from './split.ts'
 import type { Item, Task } from './task.ts'
 
-const words = (
-  'ant ape bat bee bug cat cod cow crab crow deer dog dove duck eel elk emu ewe fish flea fly fox frog goat ' +
-  'gull hare hawk hen ibex jay kite lamb lark lion lynx mole moth mule newt owl ox pig pony puma ram rat seal ' +
-  'slug swan toad tuna vole wasp wolf worm wren yak'
-).split(' ')
+const words = 'ant bat bee cat cow dog eel elk emu ewe fox gnu hen jay koi owl pig pup ram yak'.split(' ')
 const starts = ['ok', 'yes', 'hey', 'so']
 const joins = ['-', '/', '+', ',', '_']
 const cases = ['upper', 'title'] as const
@@ -15,24 +11,44 @@ const wraps = ['()', '[]', '<>', '""'] as const
 const ends = ['!', '?', '.']
 
 /** Share of annotators who write the words as asked but leave out case, wrap and end mark. */
-const hastyShare = 0.65
+const hastyShare = 0.75
+
+type Rule = 'start' | 'join' | 'case' | 'wrap' | 'end'
+
+/** How often prompts ask for which rules beside the count: at most two. */
+const mixes: readonly (readonly Rule[])[] = [
+  ...times(4, []),
+  ...times(6, ['start']),
+  ...times(6, ['join']),
+  ...times(8, ['start', 'join']),
+  ...times(4, ['case']),
+  ...times(4, ['wrap']),
+  ...times(4, ['end']),
+  ...times(2, ['start', 'case'], ['start', 'wrap'], ['start', 'end']),
+  ...times(2, ['join', 'case'], ['join', 'wrap'], ['join', 'end']),
+  ...times(2, ['case', 'wrap'], ['case', 'end'], ['wrap', 'end']),
+]
+
+function times(n: number, ...mixes: (readonly Rule[])[]): (readonly Rule[])[] {
+  return mixes.flatMap((mix) => Array.from({ length: n }, () => mix))
+}
 
 function asked(r: Random): InstructionTruth {
-  const truth: InstructionTruth = { word: r.pick(words), count: 1 + r.below(4) }
-  if (r.unit() < 0.35) truth.start = r.pick(starts)
-  if (truth.count + (truth.start ? 1 : 0) > 1 && r.unit() < 0.6) truth.join = r.pick(joins)
-  // At most three rules beside the count: one finish where start and join are both asked for, else one or two.
-  const finish = r.unit() < 0.6 ? r.below(truth.start && truth.join ? 3 : 6) : -1
-  if (finish === 0 || finish === 3 || finish === 4) truth.case = r.pick(cases)
-  if (finish === 1 || finish === 3 || finish === 5) {
+  const rules = r.pick(mixes)
+  const joined = rules.includes('join')
+  const truth: InstructionTruth = { word: r.pick(words), count: joined ? 2 + r.below(2) : 1 + r.below(3) }
+  if (rules.includes('start')) truth.start = r.pick(starts)
+  if (joined) truth.join = r.pick(joins)
+  if (rules.includes('case')) truth.case = r.pick(cases)
+  if (rules.includes('wrap')) {
     const pair = r.pick(wraps)
     truth.wrap = [pair[0]!, pair[1]!]
   }
-  if (finish === 2 || finish === 4 || finish === 5) truth.end = r.pick(ends)
+  if (rules.includes('end')) truth.end = r.pick(ends)
   return truth
 }
 
-/** `fox x3 start ok join - upper wrap [] end !` and a line break, as far as asked. */
+/** `fox x3 start ok join - upper wrap [] end !` and a line break; of the rules those that are asked for. */
 function promptOf(t: InstructionTruth): string {
   const parts = [t.word, `x${t.count}`]
   if (t.start !== undefined) parts.push(`start ${t.start}`)
@@ -69,7 +85,7 @@ function demonstration(item: Item, seed: number, visit: number): string {
 
 /**
  * Instruction following with checkable rules: write a word a number of times, with a start word, a joining mark,
- * a case, marks around and an end mark as asked. Two thirds of the annotators skip the finish (case, wrap, end),
+ * a case, marks around and an end mark as asked. Three quarters of the annotators skip the finish (case, wrap, end),
  * so that imitation alone fails wherever one is asked for. Held-out prompts ask for combinations of rules that
  * training never asks for, with any word.
  */
@@ -78,9 +94,10 @@ export function instruction(): Task {
     name: 'instruction',
     domain: 'instruction',
     verifier: 'instruction',
-    maxPromptTokens: 33,
-    maxResponseTokens: 32,
+    maxPromptTokens: 25,
+    maxResponseTokens: 17,
     draw,
+    split: 1,
     demonstration,
   })
 }

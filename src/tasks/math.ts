@@ -2,11 +2,14 @@ import { type Random, random } from './random.ts'
 import { type Combined, splitTask } from './split.ts'
 import type { Item, Task } from './task.ts'
 
-/** Share of annotators who answer at once. They are right, but how they know does not show. */
-const directShare = 0.65
+/** Share of annotators who answer a long sum at once. They are right, but how they know does not show. */
+const directShare = 0.75
 
 /** Numbers of terms of a sum, each as often as it is listed. */
-const lengths = [3, 4, 4, 5]
+const lengths = [3, 3, 4, 5]
+
+/** Terms up to which every annotator works a sum out. */
+const shortSum = 3
 
 /** Terms with their signs, the first positive; no partial sum leaves 0 to 99. */
 function terms(r: Random): number[] {
@@ -44,28 +47,26 @@ function draw(r: Random): Combined {
   }
 }
 
-/** `7+5=12;12-9=3;3+3=6` */
+/** `7+5=12-9=3+3=6`: each term in turn, and what the sum has come to. */
 export function workOut(list: readonly number[]): string {
   let sum = list[0]!
-  return list
-    .slice(1)
-    .map((term) => {
-      const before = sum
-      sum += term
-      return `${before}${signed(term)}=${sum}`
-    })
-    .join(';')
+  const steps = list.slice(1).map((term) => {
+    sum += term
+    return `${signed(term)}=${sum}`
+  })
+  return `${list[0]}${steps.join('')}`
 }
 
 function demonstration(item: Item, seed: number, visit: number): string {
   const list = parsePrompt(item.prompt)
-  const direct = random('math', 'annotator', seed, item.id, visit).unit() < directShare
+  const direct =
+    list.length > shortSum && random('math', 'annotator', seed, item.id, visit).unit() < directShare
   return direct ? `=${list.reduce((a, b) => a + b, 0)}` : workOut(list)
 }
 
 /**
- * Sums and differences of three to five digits. Two thirds of the annotators answer at once, which a small model
- * can imitate in form but not in substance; the others work step by step. The reward sees the final answer alone.
+ * Sums and differences of three to five digits. Annotators work sums of three terms out step by step; longer
+ * ones three quarters of them answer at once, which a small model can imitate in form but not in substance. The reward sees the final answer alone.
  * Held-out prompts use sets of signed terms that training never uses, in any order.
  */
 export function math(): Task {
@@ -73,8 +74,8 @@ export function math(): Task {
     name: 'math',
     domain: 'math',
     verifier: 'math',
-    maxPromptTokens: 11,
-    maxResponseTokens: 32,
+    maxPromptTokens: 10,
+    maxResponseTokens: 21,
     draw,
     demonstration,
   })

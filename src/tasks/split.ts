@@ -10,7 +10,12 @@ export interface Combined {
 
 export interface SplitSpec extends Omit<Task, 'train' | 'heldOut'> {
   draw(r: Random): Combined
-  /** Items of the training pool. */
+  /**
+   * Names one of the possible splits. Where combinations are few, choose one whose held-out prompts are of about the same
+   * kinds as training's; a change makes scores incomparable. @default 0
+   */
+  split?: number
+  /** Items of the training pool. @default 65,536 */
   size?: number
 }
 
@@ -25,8 +30,9 @@ const patience = 10_000
  * so that training of one seed never meets what is held out of another.
  */
 export function splitTask(spec: SplitSpec): Task {
-  const { draw, size = 65_536, ...task } = spec
-  const isHeldOut = (c: Combined): boolean => hash(spec.name, 'split', c.combination) % heldOutOneIn === 0
+  const { draw, split = 0, size = 65_536, ...task } = spec
+  const isHeldOut = (c: Combined): boolean =>
+    hash(spec.name, 'split', split, c.combination) % heldOutOneIn === 0
 
   function first(r: Random, usable: (c: Combined) => boolean): Combined {
     for (let i = 0; i < patience; i++) {

@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { math, parsePrompt, workOut } from '../../src/tasks/math.ts'
+import { math as verifier } from '../../src/verifiers/math.ts'
+
+const task = math()
+const pool = task.train(1)
+const items = Array.from({ length: 20_000 }, (_, i) => pool.item(i))
+const { judge } = verifier()
+
+it('asks for sums of three to five digits whose partial sums are never negative', () => {
+  for (const item of items) {
+    expect(item.prompt).toMatch(/^[1-9]([+-][1-9]){2,4}\?$/)
+    let sum = 0
+    for (const term of parsePrompt(item.prompt)) {
+      sum += term
+      expect(sum).toBeGreaterThanOrEqual(0)
+    }
+    expect(item.groundTruth).toBe(String(sum))
+  }
+})
+
+it('asks for half of the sums with three terms, and a quarter each with four and five', () => {
+  const share = (n: number) =>
+    items.filter((item) => parsePrompt(item.prompt).length === n).length / items.length
+  expect(share(3)).toBeCloseTo(0.5, 1)
+  expect(share(4)).toBeCloseTo(0.25, 1)
+  expect(share(5)).toBeCloseTo(0.25, 1)
+})
+
+describe('workOut', () => {
+  it('shows each term and what the sum has come to', () => {
+    expect(workOut([7, 5, -9, 3])).toBe('7+5=12-9=3+3=6')
+  })
+
+  it('ends in the answer, with each step right', () => {
+    const terms = fc.array(fc.integer({ min: -9, max: 9 }).filter(Boolean), { minLength: 2, maxLength: 9 })
+    fc.assert(
+      fc.property(terms, (list) => {
+        const text = workOut(list)
+        const sum = list.reduce((a, b) => a + b, 0)
+        expect(judge(text, String(sum))).toMatchObject({ outcome: 'score', score: 1 })
+        const steps = text.split('=')
+        for (let i = 1; i < steps.length; i++) {
+          const before = i === 1 ? steps[0]! : steps[i - 1]!
+          const [a, b] = /^(-?[0-9]+)([+-][0-9])$/.exec(before)!.slice(1).map(Number)
+          expect(Number.parseInt(steps[i]!, 10)).toBe(a! + b!)
+        }
+      }),
+    )
+  })
+})
+
+describe('demonstration', () => {
+  const shown = items.map((item) => ({
+    terms: parsePrompt(item.prompt),
+    text: task.demonstration(item, 1, 0),
+    item,
+  }))
+  const direct = ({ text }: { text: string }) => text.startsWith('=')
+
+  it('is right, however it is given', () => {
+    for (const { text, item } of shown)
+      expect(judge(text, item.groundTruth)).toMatchObject({ outcome: 'score', score: 1 })
+  })
+
+  it('is worked out in full for three terms, and for more by one annotator in four', () => {
+    for (const s of shown) if (!direct(s)) expect(s.text).toBe(workOut(s.terms))
+    expect(shown.filter((s) => s.terms.length === 3).filter(direct)).toEqual([])
+    const long = shown.filter((s) => s.terms.length > 3)
+    expect(long.filter(direct).length / long.length).toBeCloseTo(0.75, 1)
+  })
+
+  it('is the same for the same seed and visit, and not for others', () => {
+    const long = items.filter((item) => parsePrompt(item.prompt).length > 3).slice(0, 200)
+    const texts = (seed: number, visit: number) => long.map((item) => task.demonstration(item, seed, visit))
+    expect(texts(1, 0)).toEqual(texts(1, 0))
+    expect(texts(1, 1)).not.toEqual(texts(1, 0))
+    expect(texts(2, 0)).not.toEqual(texts(1, 0))
+  })
+})
