@@ -17,8 +17,17 @@ export const commands: readonly CommandEntry[] = [
     resumable: true,
     load: () => import('./run.ts'),
   },
-  // { name: 'eval', summary: 'score a checkpoint on the held-out prompts', load: () => import('./eval.ts') },
-  // { name: 'worker', summary: 'run one operator of a run in a process of its own', resumable: true, load: () => import('./worker.ts') },
+  {
+    name: 'eval',
+    summary: 'score a checkpoint on the held-out prompts',
+    load: () => import('./eval.ts'),
+  },
+  {
+    name: 'worker',
+    summary: 'run one operator of a run in a process of its own',
+    resumable: true,
+    load: () => import('./worker.ts'),
+  },
   { name: 'report', summary: 'what a run has reached, from its log', load: () => import('./report.ts') },
   {
     name: 'topics',
