@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { CascadeError, isCascadeError } from '../../topics/index.ts'
 import { type Context, type ExitCode, exitCodeOf } from './command.ts'
@@ -73,24 +74,22 @@ function report(error: unknown, argv: readonly string[], context: Context): Exit
     if (error.exitCode === 0) return 0
     // Help was asked for by leaving the command out; it has been printed.
     if (error.code === 'commander.help') return 2
-    return say(new CascadeError('USAGE', error.message.replace(/^error: /, '')), argv, context)
+    const message = error.message.replace(/^error: /, '').replaceAll('\n', ' ')
+    return say(new CascadeError('USAGE', message), argv, context)
   }
   return say(error, argv, context)
 }
 
-function say(error: unknown, argv: readonly string[], { stderr }: Context): ExitCode {
-  const known = isCascadeError(error)
-  if (wantsJson(argv)) {
-    const code = known ? error.code : 'UNEXPECTED'
-    const message = error instanceof Error ? error.message : String(error)
-    const stack = known || !(error instanceof Error) ? {} : { stack: error.stack }
-    stderr.write(`${JSON.stringify({ error: { code, message, ...stack } })}\n`)
-  } else if (known) {
-    stderr.write(`error ${error.code}: ${error.message}\n`)
-  } else {
-    stderr.write(
-      `unexpected error, please report it: ${error instanceof Error ? error.stack : String(error)}\n`,
-    )
+/** One line on stderr, or one JSON object with `--json`; the stack only where CASCADE_DEBUG asks for it. */
+function say(error: unknown, argv: readonly string[], { stderr, env }: Context): ExitCode {
+  const code = isCascadeError(error) ? error.code : 'UNEXPECTED'
+  const message = error instanceof Error ? error.message : String(error)
+  const stack = env.CASCADE_DEBUG && error instanceof Error ? inspect(error) : undefined
+  if (wantsJson(argv)) stderr.write(`${JSON.stringify({ error: { code, message, stack } })}\n`)
+  else {
+    const advice =
+      code === 'UNEXPECTED' && !stack ? ' (please report it, with what CASCADE_DEBUG=1 adds)' : ''
+    stderr.write(`error ${code}: ${message}${advice}\n${stack ? `${stack}\n` : ''}`)
   }
   return exitCodeOf(error)
 }

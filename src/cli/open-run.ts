@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type EmbeddedLog, openLog, writingProcess } from '../log/index.ts'
+import { CascadeError, isCascadeError } from '../../topics/index.ts'
 import type { Context } from './command.ts'
 import { latestRun, type Manifest, manifestFile, readManifest } from './run-folder.ts'
 
@@ -15,15 +16,35 @@ export function logFolder(run: string): string {
 /**
  * The folder of a run that a person named: as a path, or by its name in `runs/`; the newest one there without a name.
  *
- * @throws `RUN_NOT_FOUND` where there is no run to take; whether the named one is a run is for {@link readManifest} to say.
+ * @throws `RUN_NOT_FOUND` naming the runs that there are
  */
 export async function runFolder(context: Pick<Context, 'cwd'>, run: string | undefined): Promise<string> {
   const parent = join(context.cwd, runsFolder)
-  if (run === undefined) return latestRun(parent)
-  const path = resolve(context.cwd, run)
-  return existsSync(join(path, manifestFile)) || !existsSync(join(parent, run, manifestFile))
-    ? path
-    : join(parent, run)
+  if (run !== undefined) {
+    const found = namedRun(context, run)
+    if (found) return found
+    const names = existsSync(parent)
+      ? readdirSync(parent).filter((n) => existsSync(join(parent, n, manifestFile)))
+      : []
+    const there = names.length > 0 ? `one of ${names.sort().join(', ')}` : 'of which there are none'
+    throw new CascadeError(
+      'RUN_NOT_FOUND',
+      `${run}: expected a run folder with ${manifestFile}, or a name in ${runsFolder}/ (${there}), got neither`,
+    )
+  }
+  return latestRun(parent).catch((error: unknown) => {
+    if (!isCascadeError(error, 'RUN_NOT_FOUND')) throw error
+    throw new CascadeError(
+      'RUN_NOT_FOUND',
+      `${parent}: expected a run, got none; start one with cascade run, or name the folder of one`,
+      { cause: error },
+    )
+  })
+}
+
+/** The folder that a word names as a run, if it does. */
+export function namedRun({ cwd }: Pick<Context, 'cwd'>, word: string): string | undefined {
+  return [resolve(cwd, word), join(cwd, runsFolder, word)].find((dir) => existsSync(join(dir, manifestFile)))
 }
 
 /** The process that writes a run now, if one does. */

@@ -18,7 +18,7 @@ import { type Style, styleOf, wantsColor } from '../output/style.ts'
 
 interface Flags {
   dir: string
-  kafka?: string
+  broker?: string
   json?: true
 }
 
@@ -29,9 +29,9 @@ export const register: Register = (program, context) => {
       'What this machine can do: execution providers, cores, memory, disk, broker. Exits with 1 only where a run cannot work.',
     )
     .option('--dir <folder>', 'where runs are to be written', runsFolder)
-    .option('--kafka <host:port>', 'a broker to reach (default: CASCADE_KAFKA)')
+    .option('--broker <host:port>', 'a Kafka broker to reach (default: CASCADE_BROKER)')
     .option('--json', 'one JSON object: {ok, checks: [{name, status, detail, advice, facts}]}')
-    .addHelpText('after', '\nExample:\n  $ cascade doctor --kafka localhost:9092')
+    .addHelpText('after', '\nExample:\n  $ cascade doctor --broker localhost:9092')
     .action((flags: Flags) => examine(flags, context))
 }
 
@@ -47,7 +47,7 @@ async function examine(flags: Flags, context: Context): Promise<void> {
     await checkDisk(runs),
     await checkLog(runs),
     ...(await checkEngine()),
-    await checkBroker(flags.kafka ?? env.CASCADE_KAFKA),
+    await checkBroker(flags.broker ?? env.CASCADE_BROKER),
     checkTerminal(context),
   ]
   const ok = checks.every((c) => c.status !== 'fail')

@@ -1,7 +1,8 @@
-import { InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Envelope } from '../../../streams/ports.ts'
 import { CascadeError, type Topic, topicNamed, topicNames } from '../../../topics/index.ts'
 import type { Context, Register } from '../command.ts'
-import { type OpenRun, withRun } from '../open-run.ts'
+import { namedRun, type OpenRun, withRun } from '../open-run.ts'
 import { byteSize } from '../output/format.ts'
 import { print } from '../output/print.ts'
 import { recordJson, recordLine } from '../output/record.ts'
@@ -13,9 +14,13 @@ interface ReadFlags {
   to: string
   limit?: number
   lines: number
+  follow?: true
   filter: Filter[]
   json?: true
 }
+
+const jsonHelp =
+  'one JSON object a line: {offset, timestamp, key, headers, value}; the default where the output is no terminal'
 
 export const register: Register = (program, context) => {
   const topics = program
@@ -23,49 +28,62 @@ export const register: Register = (program, context) => {
     .description('List, print and follow the topics of a run, also while it goes on.')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ cascade topics ls runs/first\n  $ cascade topics cat runs/first rewards.math --filter stage=math --json | jq .value.score\n  $ cascade topics tail runs/first updates',
+      '\nExamples:\n  $ cascade topics ls runs/first\n  $ cascade topics cat runs/first rewards.math --filter stage=math | jq .value.score\n  $ cascade topics tail runs/first updates --follow',
     )
   topics
     .command('ls')
-    .description(
-      'name, records, earliest and next offset, and bytes of every topic; one JSON object a line with --json',
-    )
+    .description('every topic with its records, earliest and next offset, and bytes')
     .argument('[run]', 'run folder, or a name in runs/ (default: the newest run there)')
-    .option('--json', 'one JSON object a line')
+    .option('--json', 'one JSON object a line: {name, records, earliest, next, bytes}')
     .addHelpText('after', '\nExample:\n  $ cascade topics ls runs/first')
     .action((run: string | undefined, flags: { json?: true }) =>
       withRun(context, run, (open) => list(open, flags, context)),
     )
-  topics
-    .command('cat')
-    .description('print the records of a topic, oldest first')
-    .argument('<run>', 'run folder, or a name in runs/')
-    .argument('<topic>', 'such as control, updates, evaluations, rollouts.<domain>, rewards.<domain>.dlq')
+  reader(topics, 'cat', 'print the records of a topic, oldest first')
     .option('--from <place>', 'earliest, latest, an offset or an ISO time', 'earliest')
     .option('--to <place>', 'where to stop, not included: as for --from', 'latest')
-    .option('--limit <n>', 'records at most', wholeNumber)
-    .option('--filter <field=value>', 'only records with this value; give it again for more', addFilter, [])
-    .option('--json', 'one JSON object a line: {offset, timestamp, key, headers, value}')
     .addHelpText(
       'after',
       '\nExample:\n  $ cascade topics cat runs/first rollouts.math --filter step=3 --limit 5 --json',
     )
-    .action((run: string, topic: string, flags: ReadFlags) =>
-      withRun(context, run, (open) => cat(open, topic, flags, context)),
+    .action((run: string | undefined, topic: string | undefined, flags: ReadFlags) =>
+      withTopic(context, run, topic, (open, found) => cat(open, found, flags, context)),
     )
-  topics
-    .command('tail')
-    .description('print the latest records of a topic, then new ones as they come, until Ctrl-C')
-    .argument('<run>', 'run folder, or a name in runs/')
-    .argument('<topic>', 'such as control, updates, evaluations, rollouts.<domain>')
-    .option('-n, --lines <n>', 'latest records to begin with', wholeNumber, 10)
+  reader(topics, 'tail', 'print the latest records of a topic, and with --follow the new ones as they come')
+    .option('-n, --lines <n>', 'latest records to look at', wholeNumber, 10)
+    .option('-f, --follow', 'go on until Ctrl-C, which is its normal end (exit code 0)')
+    .addHelpText('after', '\nExample:\n  $ cascade topics tail runs/first updates -n 3 --follow')
+    .action((run: string | undefined, topic: string | undefined, flags: ReadFlags) =>
+      withTopic(context, run, topic, (open, found) => tail(open, found, flags, context)),
+    )
+}
+
+function reader(topics: Command, name: string, description: string): Command {
+  return topics
+    .command(name)
+    .description(description)
+    .argument('[run]', 'run folder, or a name in runs/ (left out: the newest run there)')
+    .argument('[topic]', 'such as control, updates, evaluations, rollouts.<domain>, rewards.<domain>.dlq')
     .option('--limit <n>', 'stop after this many records', wholeNumber)
     .option('--filter <field=value>', 'only records with this value; give it again for more', addFilter, [])
-    .option('--json', 'one JSON object a line: {offset, timestamp, key, headers, value}')
-    .addHelpText('after', '\nExample:\n  $ cascade topics tail runs/first updates -n 3')
-    .action((run: string, topic: string, flags: ReadFlags) =>
-      withRun(context, run, (open) => tail(open, topic, flags, context)),
-    )
+    .option('--json', jsonHelp)
+}
+
+/** Both words may be left out as far as it is clear what is meant: a single one that names no run is a topic. */
+async function withTopic(
+  context: Context,
+  first: string | undefined,
+  second: string | undefined,
+  use: (open: OpenRun, topic: Topic<unknown>) => Promise<void>,
+): Promise<void> {
+  const single = first !== undefined && second === undefined && namedRun(context, first) === undefined
+  const [run, name] = single ? [undefined, first] : [first, second]
+  await withRun(context, run, async (open) => {
+    const names = await topicsOf(open)
+    if (name === undefined)
+      throw new CascadeError('USAGE', `expected a topic, one of ${names.join(', ')}, got none`)
+    await use(open, topicNamed(name, names))
+  })
 }
 
 async function list({ log }: OpenRun, { json }: { json?: true }, { stdout, signal }: Context): Promise<void> {
@@ -82,41 +100,53 @@ async function list({ log }: OpenRun, { json }: { json?: true }, { stdout, signa
   await print(stdout, lines.map((line) => `${line}\n`).join(''), signal)
 }
 
-async function cat(open: OpenRun, name: string, flags: ReadFlags, context: Context): Promise<void> {
-  const { log } = open
-  const topic = await topicOf(open, name)
-  const from = await placeOf(log, name, flags.from, '--from')
+async function cat(
+  { log }: OpenRun,
+  topic: Topic<unknown>,
+  flags: ReadFlags,
+  context: Context,
+): Promise<void> {
+  const from = await placeOf(log, topic.name, flags.from, '--from')
   // Fixed now: a run that goes on must not make this endless.
-  const to = await placeOf(log, name, flags.to, '--to')
+  const to = await placeOf(log, topic.name, flags.to, '--to')
   const { limit, filter: filters } = flags
   await readRecords(log, topic, { from, to, limit, filters, signal: context.signal }, printer(flags, context))
 }
 
-async function tail(open: OpenRun, name: string, flags: ReadFlags, context: Context): Promise<void> {
-  const { log } = open
-  const topic = await topicOf(open, name)
-  const [earliest, latest] = [await log.offset(name, 'earliest'), await log.offset(name, 'latest')]
-  const from = Math.max(earliest, latest - flags.lines)
-  const { limit, filter: filters } = flags
+async function tail(
+  { log }: OpenRun,
+  topic: Topic<unknown>,
+  flags: ReadFlags,
+  context: Context,
+): Promise<void> {
+  const [earliest, to] = [await log.offset(topic.name, 'earliest'), await log.offset(topic.name, 'latest')]
+  const from = Math.max(earliest, to - flags.lines)
+  const { limit, filter: filters, follow } = flags
+  const range = follow ? { from } : { from, to }
   try {
-    await readRecords(log, topic, { from, limit, filters, signal: context.signal }, printer(flags, context))
+    await readRecords(
+      log,
+      topic,
+      { ...range, limit, filters, signal: context.signal },
+      printer(flags, context),
+    )
   } catch (error) {
     // Ctrl-C is how one leaves.
-    if (error !== context.signal.reason || !context.signal.aborted) throw error
+    if (!follow || !context.signal.aborted || error !== context.signal.reason) throw error
   }
 }
 
-function printer(flags: ReadFlags, { stdout, signal }: Context) {
+function printer({ json }: ReadFlags, { stdout, signal }: Context) {
   const columns = stdout.columns ?? 160
-  return (record: Parameters<typeof recordJson>[0]) =>
-    print(stdout, `${flags.json ? recordJson(record) : recordLine(record, columns)}\n`, signal)
+  const text = json || !stdout.isTTY ? recordJson : (r: Envelope<unknown>) => recordLine(r, columns)
+  return (record: Envelope<unknown>) => print(stdout, `${text(record)}\n`, signal)
 }
 
-/** A topic that the run has, or that its stages will write. */
-async function topicOf({ log, manifest }: OpenRun, name: string): Promise<Topic<unknown>> {
+/** Topics that the run has, or that its stages will write. */
+async function topicsOf({ log, manifest }: OpenRun): Promise<string[]> {
   const domains = manifest.config.stages.filter((s) => s.kind === 'rl').map((s) => s.domain)
   const existing = (await log.topics()).map((t) => t.name)
-  return topicNamed(name, [...new Set([...topicNames(domains), ...existing])].sort())
+  return [...new Set([...topicNames(domains), ...existing])].sort()
 }
 
 function wholeNumber(text: string): number {

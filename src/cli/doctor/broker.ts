@@ -15,7 +15,7 @@ export async function checkBroker(address: string | undefined): Promise<Check> {
       name: 'broker',
       status: 'fail',
       detail: `expected HOST:PORT, got ${address}`,
-      advice: 'such as --kafka localhost:9092',
+      advice: 'such as --broker localhost:9092',
     }
   }
   const begun = performance.now()
@@ -34,7 +34,7 @@ export async function checkBroker(address: string | undefined): Promise<Check> {
       status: 'fail',
       detail: `${address}: ${message(error)}`,
       advice:
-        'start the broker, or correct --kafka or CASCADE_KAFKA; a port that wants TLS does not answer here',
+        'start the broker, or correct --broker or CASCADE_BROKER; a port that wants TLS does not answer here',
       facts: { address },
     }
   }

@@ -1,4 +1,5 @@
 import { startStage } from '../../../streams/coordinator-state.ts'
+import { Fence } from '../../../streams/fence.ts'
 import type { Control, Evaluation, StageSpec, Update } from '../../../topics/index.ts'
 import { rowBefore, Scores } from '../report/scores.ts'
 import type { Interval } from '../report/types.ts'
@@ -76,6 +77,7 @@ export class ProgressState {
   readonly #scores = new Scores()
   readonly #pace = new Pace()
   readonly #rate = new Rate()
+  readonly #fence = new Fence()
   #stages: readonly StageSpec[] = []
   #stage: StageSpec | undefined
   #phase: 'starting' | 'training' | 'evaluating' | 'ended' | 'done' = 'starting'
@@ -84,6 +86,7 @@ export class ProgressState {
   #step = 0
   #reward: number | undefined
   #loss: number | undefined
+  #closed: { stage: string; step: number; reward: number | undefined } | undefined
   #begunAt: number | undefined
   #past = false
 
@@ -136,6 +139,7 @@ export class ProgressState {
   }
 
   #control(c: Control, timestamp: number, past: boolean): Notice[] {
+    if (!this.#fence.admits(c)) return []
     switch (c.type) {
       case 'run-begin':
         this.#stages = c.stages
@@ -155,6 +159,7 @@ export class ProgressState {
         return [{ event: 'stage-begin', stage, index: c.index + 1, of: this.#stages.length, domain, steps }]
       }
       case 'batch-closed':
+        this.#closed = { stage: c.stage, step: c.step, reward: c.stats?.reward }
         if (c.version !== c.baseVersion) return []
         this.#advance(c.stage, c.step, timestamp)
         return [{ event: 'no-update', stage: c.stage, step: c.step, reason: c.reason ?? 'no signal' }]
@@ -179,7 +184,10 @@ export class ProgressState {
   #update(u: Update, timestamp: number): Notice[] {
     this.#advance(u.stage, u.step, timestamp)
     this.#loss = u.loss
-    const reward = u.stats.reward
+    // What the step closed with counts every group admitted; the update knows only those that it was made of.
+    const { stage: closedStage, step: closedStep, reward: closedReward } = this.#closed ?? {}
+    const reward =
+      (closedStage === u.stage && closedStep === u.step ? closedReward : undefined) ?? u.stats.reward
     if (reward !== undefined) {
       this.#reward = this.#reward === undefined ? reward : this.#reward + smoothing * (reward - this.#reward)
     }

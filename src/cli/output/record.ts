@@ -1,7 +1,10 @@
 import type { Envelope } from '../../../streams/ports.ts'
 import { cut } from './style.ts'
 
-/** A record as one JSON line: `{offset, timestamp, key, headers, value}`, typed arrays as plain ones. */
+/**
+ * A record as one JSON line: `{offset, timestamp, key, headers, value}`. Typed arrays are plain ones, numbers that JSON
+ * lacks are null, and integers beyond 2^53 are strings.
+ */
 export function recordJson({ offset, timestamp, key, headers, value }: Envelope<unknown>): string {
   return JSON.stringify({ offset, timestamp, key, headers, value }, plain)
 }
@@ -54,5 +57,10 @@ function brief(value: unknown): string {
 /** Reads the property from its holder: a Buffer's own toJSON has already replaced `value`. */
 function plain(this: Record<string, unknown>, key: string, value: unknown): unknown {
   const held = this[key]
-  return ArrayBuffer.isView(held) ? Array.from(held as Uint8Array) : value
+  if (ArrayBuffer.isView(held)) return Array.from(held as Uint8Array)
+  if (typeof held === 'bigint') {
+    const number = Number(held)
+    return Number.isSafeInteger(number) ? number : String(held)
+  }
+  return value
 }

@@ -1,3 +1,4 @@
+import { Fence } from '../../../streams/fence.ts'
 import type { Envelope } from '../../../streams/ports.ts'
 import type { Control, Evaluation, GroupOutcome, StageSpec, Update } from '../../../topics/index.ts'
 import { rowBefore, rowNames, Scores } from './scores.ts'
@@ -12,7 +13,8 @@ interface Facts {
   readonly trained: Set<string>
   readonly fates: Fates
   open: number
-  readonly curve: CurvePoint[]
+  /** By step. */
+  readonly curve: Map<number, CurvePoint>
 }
 
 /**
@@ -24,16 +26,14 @@ export class ReportFold {
   readonly #facts = new Map<string, Facts>()
   stages: readonly StageSpec[] = []
   #run: { runId: string; seed: number; deterministic: boolean } | undefined
-  #epoch = 0
+  readonly #fence = new Fence()
   #done = false
   #version = 0
   #first = Number.POSITIVE_INFINITY
   #last = Number.NEGATIVE_INFINITY
 
   control({ value: c, timestamp }: Envelope<Control>): void {
-    // A record of an older epoch was written by a coordinator that another had replaced.
-    if (c.epoch < this.#epoch) return
-    this.#epoch = c.epoch
+    if (!this.#fence.admits(c)) return
     this.#seen(timestamp)
     if (c.type === 'run-begin') {
       this.#run = c
@@ -52,14 +52,11 @@ export class ReportFold {
     const facts = this.#of(u.stage)
     facts.lastAt = Math.max(facts.lastAt ?? timestamp, timestamp)
     this.#version = Math.max(this.#version, u.version)
-    facts.curve.push({
-      step: u.step,
-      reward: u.stats.reward ?? null,
-      loss: u.loss,
-      entropy: u.entropy,
-      gradNorm: u.gradNorm,
-      responseLength: u.stats.responseLength ?? null,
-    })
+    const { step, loss, entropy, gradNorm, stats } = u
+    // What the step closed with counts every group admitted; an update knows only those that it was made of.
+    const { reward = stats.reward ?? null, responseLength = stats.responseLength ?? null } =
+      facts.curve.get(step) ?? {}
+    facts.curve.set(step, { step, reward, loss, entropy, gradNorm, responseLength })
   }
 
   outcome({ value: g }: Envelope<GroupOutcome>): void {
@@ -100,7 +97,7 @@ export class ReportFold {
       ),
       fates: byStage((f) => f.fates),
       open: byStage((f) => f.open),
-      curves: byStage((f) => f.curve),
+      curves: byStage((f) => [...f.curve.values()].sort((a, b) => a.step - b.step)),
     }
   }
 
@@ -114,6 +111,11 @@ export class ReportFold {
     else if (c.type === 'stage-end') facts.ended = { seconds: c.seconds, reason: c.reason }
     else if (c.type === 'batch-closed') {
       facts.closed = Math.max(facts.closed, c.step)
+      if (c.stats?.reward !== undefined) {
+        const { reward, responseLength = null } = c.stats
+        const none = { loss: null, entropy: null, gradNorm: null }
+        facts.curve.set(c.step, { step: c.step, reward, responseLength, ...none })
+      }
       if (c.version > c.baseVersion) for (const { groupId } of c.groups) facts.trained.add(groupId)
     }
   }
@@ -155,7 +157,7 @@ export class ReportFold {
       trained: new Set(),
       fates: { trained: 0, skipped: 0, dropped: 0, error: 0 },
       open: 0,
-      curve: [],
+      curve: new Map(),
     }
     this.#facts.set(stage, facts)
     return facts

@@ -9,7 +9,7 @@ export interface Chart {
   readonly include?: readonly [number, number]
 }
 
-const size = { width: 260, height: 170, left: 42, right: 12, top: 12, bottom: 28 }
+const size = { width: 260, height: 170, left: 48, right: 12, top: 12, bottom: 28 }
 /** More points than pixels only cost bytes. */
 const maxPoints = 400
 

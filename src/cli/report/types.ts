@@ -34,12 +34,13 @@ export interface Fates {
 
 export interface CurvePoint {
   readonly step: number
-  /** Mean over the step's rollouts; null in an SFT stage. */
+  /** Mean over the rollouts of every group admitted; null in an SFT stage. */
   readonly reward: number | null
-  readonly loss: number
-  readonly entropy: number
-  readonly gradNorm: number
-  /** Tokens, mean over the step's rollouts; null in an SFT stage. */
+  /** Of the update; null for a step that closed without one. */
+  readonly loss: number | null
+  readonly entropy: number | null
+  readonly gradNorm: number | null
+  /** Tokens, mean as for the reward; null in an SFT stage. */
   readonly responseLength: number | null
 }
 

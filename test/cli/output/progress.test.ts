@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import { expect, test } from 'vitest'
 import { createProgress, type ProgressEvent, type ProgressOptions } from '../../../src/cli/output/progress.ts'
-import { control, evaluations, updates } from '../../../topics/index.ts'
+import { type Control, control, evaluations, updates } from '../../../topics/index.ts'
 import { MemoryOutput } from '../memory-output.ts'
 import { sampleTransactions } from '../sample-run.ts'
 import { screenOf } from '../screen.ts'
@@ -157,15 +157,19 @@ test('a resumed run goes on where it stood, and shows only what is new', () => {
 test('pause, resume, stop and a step without an update are said', () => {
   const { stream, progress, time } = run({}, inMath)
   const before = stream.lines().length
-  const fenced = { epoch: 1, seq: 1000 }
-  const say = (record: Extract<ProgressEvent, { type: 'control' }>['record']) =>
-    progress.event({ type: 'control', record, timestamp: time.now })
-  say({ type: 'command', command: 'pause', id: 'a', ...fenced })
+  let seq = 1000
+  const say = (record: Record<string, unknown>) =>
+    progress.event({
+      type: 'control',
+      record: { ...record, epoch: 1, seq: seq++ } as Control,
+      timestamp: time.now,
+    })
+  say({ type: 'command', command: 'pause', id: 'a' })
   time.now += 6000
   progress.tick()
   time.now += 20_000
   progress.tick()
-  say({ type: 'command', command: 'resume', id: 'b', ...fenced })
+  say({ type: 'command', command: 'resume', id: 'b' })
   say({
     type: 'batch-closed',
     stage: 'math',
@@ -176,9 +180,8 @@ test('pause, resume, stop and a step without an update are said', () => {
     groups: [],
     counts: { admitted: 2, kept: 0, filtered: 2, lost: 0 },
     reason: '0 kept groups of at least 1',
-    ...fenced,
   })
-  say({ type: 'command', command: 'stop', id: 'c', ...fenced })
+  say({ type: 'command', command: 'stop', id: 'c' })
   expect(stream.lines().slice(before)).toEqual([
     '  paused on command',
     expect.stringMatching(/^\[3\/3 math\] step 5\/12, reward 0.403, paused, .*loss -0.0096$/),
