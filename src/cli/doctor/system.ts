@@ -3,10 +3,9 @@ import { arch, availableParallelism, cpus, platform, release, totalmem } from 'n
 import type { Context } from '../command.ts'
 import { byteSize } from '../output/format.ts'
 import { wantsColor } from '../output/style.ts'
+import { lowestNode } from '../version.ts'
 import type { Check } from './check.ts'
 
-/** The lowest Node that runs the package, and the lowest that runs TypeScript configs without a flag. */
-const lowestNode = [20, 19] as const
 const gibibyte = 1024 ** 3
 
 export function checkPlatform(): Check {
@@ -19,14 +18,14 @@ export function checkPlatform(): Check {
   }
 }
 
-export function checkNode(version: string = process.versions.node): Check {
+export function checkNode(version: string = process.versions.node, lowest = lowestNode()): Check {
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  const old = major < lowestNode[0] || (major === lowestNode[0] && minor < lowestNode[1])
+  const old = major < lowest[0] || (major === lowest[0] && minor < lowest[1])
   return {
     name: 'node',
     status: old ? 'fail' : 'ok',
     detail: version,
-    ...(old ? { advice: `use Node ${lowestNode.join('.')} or newer` } : {}),
+    ...(old ? { advice: `use Node ${lowest.join('.')} or newer` } : {}),
     facts: { version },
   }
 }

@@ -73,11 +73,13 @@ test('engine: a provider whose process dies, and a package that does not load', 
 })
 
 test('versions, quotas and memory have a remedy where they fall short', () => {
-  expect(
-    [checkNode('22.12.0'), checkNode('22.3.9'), checkNode('24.0.0'), checkNode('18.20.1')].map(
-      (c) => c.status,
-    ),
-  ).toEqual(['ok', 'fail', 'ok', 'fail'])
+  const node = (version: string) => checkNode(version, [22, 12]).status
+  expect(['22.12.0', '22.11.9', '24.0.0', '18.20.1'].map(node)).toEqual(['ok', 'fail', 'ok', 'fail'])
+  expect(checkNode().status).toBe('ok')
+  expect(checkNode('18.0.0')).toMatchObject({
+    status: 'fail',
+    advice: expect.stringMatching(/^use Node 2\d/),
+  })
   expect(checkTypeScript(false)).toMatchObject({
     status: 'warn',
     advice: expect.stringContaining('cascade.config.js'),
