@@ -15,7 +15,7 @@ interface ReadFlags {
   limit?: number
   lines: number
   follow?: true
-  filter: Filter[]
+  filter?: Filter[]
   json?: true
 }
 
@@ -65,7 +65,7 @@ function reader(topics: Command, name: string, description: string): Command {
     .argument('[run]', 'run folder, or a name in runs/ (left out: the newest run there)')
     .argument('[topic]', 'such as control, updates, evaluations, rollouts.<domain>, rewards.<domain>.dlq')
     .option('--limit <n>', 'stop after this many records', wholeNumber)
-    .option('--filter <field=value>', 'only records with this value; give it again for more', addFilter, [])
+    .option('--filter <field=value>', 'only records with this value; give it again for more', addFilter)
     .option('--json', jsonHelp)
 }
 
@@ -109,7 +109,7 @@ async function cat(
   const from = await placeOf(log, topic.name, flags.from, '--from')
   // Fixed now: a run that goes on must not make this endless.
   const to = await placeOf(log, topic.name, flags.to, '--to')
-  const { limit, filter: filters } = flags
+  const { limit, filter: filters = [] } = flags
   await readRecords(log, topic, { from, to, limit, filters, signal: context.signal }, printer(flags, context))
 }
 
@@ -121,7 +121,7 @@ async function tail(
 ): Promise<void> {
   const [earliest, to] = [await log.offset(topic.name, 'earliest'), await log.offset(topic.name, 'latest')]
   const from = Math.max(earliest, to - flags.lines)
-  const { limit, filter: filters, follow } = flags
+  const { limit, filter: filters = [], follow } = flags
   const range = follow ? { from } : { from, to }
   try {
     await readRecords(
@@ -154,7 +154,7 @@ function wholeNumber(text: string): number {
   return Number(text)
 }
 
-function addFilter(text: string, before: readonly Filter[]): Filter[] {
+function addFilter(text: string, before: readonly Filter[] = []): Filter[] {
   try {
     return [...before, filterOf(text)]
   } catch (error) {
