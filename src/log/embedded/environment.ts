@@ -1,4 +1,5 @@
 import {
+  appendFileSync,
   closeSync,
   existsSync,
   fsyncSync,
@@ -8,7 +9,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { CascadeError } from '../../../topics/errors.ts'
 import { checkDatabaseFile } from './database-file.ts'
@@ -92,6 +93,8 @@ function openDatabase(path: string, options: EnvironmentOptions, close: () => Pr
       mapSize: options.mapBytes,
       // With it, data could be seen before it is durable, and what a crash leaves is an older snapshot.
       overlappingSync: false,
+      // With it, a failed commit also rejects a promise that lmdb keeps to itself, which ends the process.
+      eventTurnBatching: false,
       encoding: 'binary',
       keyEncoding: 'binary',
     })
@@ -101,10 +104,13 @@ function openDatabase(path: string, options: EnvironmentOptions, close: () => Pr
       keyEncoding: 'binary',
       useVersions: true,
     })
-    if (!complete) writeDurably(join(path, markerFile), marker)
+    if (!complete) {
+      writeDurably(join(path, markerFile), marker)
+      for (const folder of [path, dirname(path)]) syncFolder(folder)
+    }
     return { path, root, log, writer, close }
   } catch (error) {
-    throw mapped(error, file)
+    throw mapped(error, path)
   }
 }
 
@@ -116,8 +122,10 @@ function prepare(dir: string): void {
     writeDurably(probe, '\0'.repeat(65_536))
     rmSync(probe, { force: true })
   } catch (error) {
-    rmSync(probe, { force: true })
-    if (isFull(error)) throw mapped(error, dir)
+    if (isFull(error)) {
+      rmSync(probe, { force: true })
+      throw mapped(error, dir)
+    }
     throw new CascadeError(
       'RUN_DIR_UNUSABLE',
       `${dir}: expected a folder that can be written, got ${describe(error)}`,
@@ -136,34 +144,57 @@ function writeDurably(path: string, content: string): void {
   }
 }
 
-/** An error of LMDB or of the file system as the log's own. */
-export function mapped(error: unknown, path: string): CascadeError {
-  if (error instanceof CascadeError) return error
-  if (isFull(error)) {
-    return new CascadeError(
-      'LOG_FULL',
-      `${path}: no space left for the log; nothing of this write was kept`,
-      {
-        cause: error,
-        retryable: true,
-      },
-    )
+/** A file's name is durable once its folder is synced. */
+function syncFolder(path: string): void {
+  // Windows has no handle on a folder to sync.
+  if (process.platform === 'win32') return
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
   }
-  const unusable = ['EACCES', 'EPERM', 'EROFS', 13, 1, 30].includes(errorCode(error) as string | number)
-  return new CascadeError(
-    unusable ? 'RUN_DIR_UNUSABLE' : 'LOG_CORRUPT',
-    `${path}: expected a log that can be ${unusable ? 'opened' : 'used'}, got ${describe(error)}`,
-    { cause: error },
-  )
+}
+
+/** An error of LMDB or of the file system as the log's own; `dir` is the log's folder. */
+export function mapped(error: unknown, dir: string): CascadeError {
+  if (error instanceof CascadeError) return error
+  if (isFull(error) || (errorCode(error) === shortWrite && !canGrow(join(dir, dataFile)))) {
+    return new CascadeError('LOG_FULL', `${dir}: no space left for the log; nothing of this write was kept`, {
+      cause: error,
+      retryable: true,
+    })
+  }
+  if (['EACCES', 'EPERM', 'EROFS', 13, 1, 30].includes(errorCode(error) as string | number)) {
+    const problem = `expected a log that can be opened, got ${describe(error)}`
+    return new CascadeError('RUN_DIR_UNUSABLE', `${dir}: ${problem}`, { cause: error })
+  }
+  const problem = `expected a log that can be used, got ${describe(error)}`
+  return new CascadeError('LOG_CORRUPT', `${join(dir, dataFile)}: ${problem}`, { cause: error })
 }
 
 const mapFull = -30792
-/** ENOSPC and EDQUOT as LMDB reports them: plain numbers of the operating system. */
-const fullNumbers = process.platform === 'darwin' ? [28, 69, mapFull] : [28, 122, mapFull]
+/** What LMDB reports as plain numbers of the operating system: ENOSPC, EFBIG (a limit on file sizes), EDQUOT. */
+const fullNumbers = [28, 27, process.platform === 'darwin' ? 69 : 122, mapFull]
+const fullNames = ['ENOSPC', 'EFBIG', 'EDQUOT']
 
-function isFull(error: unknown): boolean {
+export function isFull(error: unknown): boolean {
   const code = errorCode(error)
-  return code === 'ENOSPC' || code === 'EDQUOT' || (typeof code === 'number' && fullNumbers.includes(code))
+  return typeof code === 'number' ? fullNumbers.includes(code) : fullNames.includes(String(code))
+}
+
+/** EIO: LMDB's word for a write that was cut short, as the last one that fits a disk is, besides a broken disk's. */
+const shortWrite = 5
+
+/** Whether the database can take one more byte; what lies behind its last page means nothing to LMDB. */
+function canGrow(file: string): boolean {
+  try {
+    appendFileSync(file, '\0')
+    return true
+  } catch (error) {
+    if (isFull(error)) return false
+    throw error
+  }
 }
 
 function describe(error: unknown): string {

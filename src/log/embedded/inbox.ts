@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { decodeFrame, encodeFrame } from '../../../topics/codec.ts'
 import { CascadeError, isCascadeError } from '../../../topics/errors.ts'
+import { isFull } from './environment.ts'
 import { errorCode, processStart } from './process-identity.ts'
 
 /**
@@ -154,7 +155,7 @@ function submitError(dir: string, error: unknown): CascadeError {
       cause: error,
     })
   }
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
+  if (isFull(error)) {
     return new CascadeError('LOG_FULL', `${dir}: no space left for a command`, {
       cause: error,
       retryable: true,

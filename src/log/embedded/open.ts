@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { EmbeddedLog, LogOptions } from './contract.ts'
-import { type Environment, markerFile, openEnvironment } from './environment.ts'
+import { type Environment, mapped, markerFile, openEnvironment } from './environment.ts'
 import { Inbox } from './inbox.ts'
 import { Log } from './log.ts'
 import { claimWriter, livingWriter } from './writer-claim.ts'
@@ -21,7 +21,7 @@ export async function openLog(options: LogOptions): Promise<EmbeddedLog> {
     return mode === 'read' ? new Log(options, environment, 0, undefined) : await append(options, environment)
   } catch (error) {
     await environment.close()
-    throw error
+    throw mapped(error, environment.path)
   }
 }
 
