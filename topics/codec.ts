@@ -4,26 +4,32 @@ import { CascadeError } from './errors.ts'
 
 /**
  * The frame around every record's value:
- * `0xCA | codec (1) | schema version u16 LE | crc32 of the payload u32 LE | MessagePack payload`.
+ * `0xCA | codec (1) | schema version u16 LE | crc32 of all other bytes u32 LE | MessagePack payload`.
  * Typed arrays travel as raw little-endian bytes, so a token costs what its arrays cost.
  */
 const magic = 0xca
 const codec = 1
 export const frameHeaderBytes = 8
+const checksumAt = 4
+export const maxVersion = 0xffff
 
 // `useRecords: false` keeps the payload plain MessagePack that any language reads; `moreTypes` carries typed arrays.
 const packr = new Packr({ useRecords: false, moreTypes: true, int64AsType: 'number', variableMapSize: true })
 
-/** @throws {@link CascadeError} never; encoding plain data and typed arrays cannot fail. */
+/** Frames plain data and typed arrays. `version` lies between 1 and {@link maxVersion}. */
 export function encodeFrame(version: number, value: unknown): Uint8Array {
   const payload = packr.pack(value)
   const frame = Buffer.allocUnsafe(frameHeaderBytes + payload.length)
   frame[0] = magic
   frame[1] = codec
   frame.writeUInt16LE(version, 2)
-  frame.writeUInt32LE(crc32(payload), 4)
   payload.copy(frame, frameHeaderBytes)
+  frame.writeUInt32LE(checksum(frame), checksumAt)
   return frame
+}
+
+function checksum(frame: Buffer): number {
+  return crc32(frame.subarray(frameHeaderBytes), crc32(frame.subarray(0, checksumAt)))
 }
 
 export interface Frame {
@@ -37,16 +43,21 @@ export function decodeFrame(bytes: Uint8Array, where: string): Frame {
   if (frame.length < frameHeaderBytes || frame[0] !== magic || frame[1] !== codec) {
     throw new CascadeError('RECORD_CORRUPT', `${where}: expected a record frame, got ${describe(frame)}`)
   }
-  const payload = frame.subarray(frameHeaderBytes)
-  const expected = frame.readUInt32LE(4)
-  const actual = crc32(payload)
+  const expected = frame.readUInt32LE(checksumAt)
+  const actual = checksum(frame)
   if (expected !== actual) {
     throw new CascadeError(
       'RECORD_CORRUPT',
       `${where}: expected checksum ${hex(expected)}, got ${hex(actual)}`,
     )
   }
-  return { version: frame.readUInt16LE(2), value: packr.unpack(payload) }
+  try {
+    return { version: frame.readUInt16LE(2), value: packr.unpack(frame.subarray(frameHeaderBytes)) }
+  } catch (cause) {
+    throw new CascadeError('RECORD_CORRUPT', `${where}: expected MessagePack, got ${describe(frame)}`, {
+      cause,
+    })
+  }
 }
 
 function describe(frame: Buffer): string {

@@ -37,6 +37,20 @@ export type VersionSpan = z.infer<typeof versionSpan>
 export const finishReason = z.enum(['stop', 'length', 'tool_calls', 'abort'])
 export type FinishReason = z.infer<typeof finishReason>
 
+/** A turn of a conversation; with `parent` (an index into the same list) the list is a tree. */
+export const message = z.looseObject({ role: z.string(), content: z.string(), parent: count.optional() })
+export type Message = z.infer<typeof message>
+
+/** Milliseconds a rollout spent in each part of its life, as far as the writer of the record knows. */
+export const timings = z.looseObject({
+  queued: finite.optional(),
+  generate: finite.optional(),
+  verify: finite.optional(),
+  wait: finite.optional(),
+  train: finite.optional(),
+})
+export type Timings = z.infer<typeof timings>
+
 /** What identifies a group: one admitted visit of one prompt. */
 export const groupIdentity = {
   groupId: z.string().min(1),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, groupIdentity, int32s, sampling } from './common.ts'
+import { count, groupIdentity, int32s, message, sampling } from './common.ts'
 import { defineTopic, type Topic } from './topic.ts'
 
 /** One admission: a visit of a prompt that the coordinator let in, to be answered by a group of rollouts. */
@@ -7,7 +7,7 @@ export const promptSchema = z.looseObject({
   ...groupIdentity,
   promptTokens: int32s,
   promptText: z.string(),
-  messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).optional(),
+  messages: z.array(message).optional(),
   groundTruth: z.unknown(),
   verifier: z.string().min(1),
   sampling,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, finite, groupIdentity } from './common.ts'
+import { count, finite, groupIdentity, timings } from './common.ts'
 import { defineTopic, type Topic } from './topic.ts'
 
 /** What one verifier version said of one rollout. `error` and `timeout` never carry a score. */
@@ -34,6 +34,7 @@ export const rewardSchema = z
     rolloutHash: z.string(),
     responseLength: count,
     truncated: z.boolean(),
+    timings: timings.optional(),
     traceId: z.string().optional(),
   })
   .refine((r) => (r.kind === 'reward') === (r.score !== undefined), {

@@ -3,12 +3,13 @@ import {
   bytes,
   count,
   finishReason,
-  finite,
   float32s,
   groupIdentity,
   int32s,
   logprobsMode,
+  message,
   sampling,
+  timings,
   versionSpan,
 } from './common.ts'
 import { defineTopic, type Topic } from './topic.ts'
@@ -20,6 +21,8 @@ export const rolloutSchema = z
     id: z.string().min(1),
     ...groupIdentity,
     index: count,
+    /** Which try at this member, from 1; absent: the first. */
+    attempt: z.int().min(1).optional(),
     promptTokens: int32s,
     responseTokens: int32s,
     /** Exactly one a response token. */
@@ -33,14 +36,15 @@ export const rolloutSchema = z
     status: z.enum(['completed', 'truncated', 'aborted', 'failed']),
     promptText: z.string(),
     responseText: z.string(),
-    messages: z.array(z.looseObject({ role: z.string(), content: z.string() })).optional(),
+    messages: z.array(message).optional(),
     groundTruth: z.unknown(),
     verifier: z.string().min(1),
-    /** Milliseconds. */
-    timings: z.looseObject({ queued: finite.optional(), generate: finite.optional() }),
+    timings,
     traceId: z.string().optional(),
+    /** One a response token, as those of a teacher. */
     refLogprobs: float32s.optional(),
     teacherLogprobs: float32s.optional(),
+    /** Opaque: as the engine gave them. */
     routedExperts: bytes.optional(),
   })
   .refine((r) => r.responseLogprobs.length === r.responseTokens.length, {
@@ -50,6 +54,14 @@ export const rolloutSchema = z
   .refine((r) => r.lossMask.length === r.responseTokens.length, {
     message: 'expected one mask entry a response token',
     path: ['lossMask'],
+  })
+  .refine((r) => r.refLogprobs === undefined || r.refLogprobs.length === r.responseTokens.length, {
+    message: 'expected one log-probability a response token',
+    path: ['refLogprobs'],
+  })
+  .refine((r) => r.teacherLogprobs === undefined || r.teacherLogprobs.length === r.responseTokens.length, {
+    message: 'expected one log-probability a response token',
+    path: ['teacherLogprobs'],
   })
 export type Rollout = z.infer<typeof rolloutSchema>
 

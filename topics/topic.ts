@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { decodeFrame, encodeFrame } from './codec.ts'
+import { decodeFrame, encodeFrame, maxVersion } from './codec.ts'
 import { CascadeError } from './errors.ts'
 
 /** How long a topic keeps its records. What a position still needs is never removed. */
@@ -35,7 +35,10 @@ export interface Topic<T> extends Readonly<TopicSpec<T>> {
   decode(bytes: Uint8Array, where?: string): T
 }
 
+/** @throws TypeError where the version is none, or an upcaster is missing: faults of the code, not of a record */
 export function defineTopic<T>(spec: TopicSpec<T>): Topic<T> {
+  if (!Number.isInteger(spec.version) || spec.version < 1 || spec.version > maxVersion)
+    throw new TypeError(`topic ${spec.name}: expected a version from 1 to ${maxVersion}, got ${spec.version}`)
   for (let v = 1; v < spec.version; v++) {
     if (!spec.upcasters?.[v])
       throw new TypeError(`topic ${spec.name}: expected an upcaster from version ${v}`)
@@ -50,10 +53,11 @@ export function defineTopic<T>(spec: TopicSpec<T>): Topic<T> {
     },
     decode(bytes: Uint8Array, where = spec.name): T {
       const frame = decodeFrame(bytes, where)
-      if (frame.version > spec.version) {
+      if (frame.version > spec.version || frame.version < 1) {
+        const why = frame.version > spec.version ? '; a newer build wrote it' : ''
         throw new CascadeError(
           'RECORD_VERSION',
-          `${where}: expected ${spec.name} version ${spec.version} or older, got ${frame.version}; a newer build wrote it`,
+          `${where}: expected ${spec.name} version 1 to ${spec.version}, got ${frame.version}${why}`,
         )
       }
       let value = frame.value
