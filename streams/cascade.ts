@@ -3,7 +3,7 @@ import { CascadeError } from '../topics/index.ts'
 import { type CoordinateOptions, coordinate } from './coordinate.ts'
 import type { Plan } from './micro-batches.ts'
 import type { FetchLimit, Policy, TopicLog, UpdateSink } from './ports.ts'
-import { runGenerate, runGroup, runPack, runUpdate, runVerify } from './roles.ts'
+import { type RoleName, roleNames, runGenerate, runGroup, runPack, runUpdate, runVerify } from './roles.ts'
 import type { Verifiers } from './verify.ts'
 
 export interface CascadeOptions extends CoordinateOptions {
@@ -15,6 +15,8 @@ export interface CascadeOptions extends CoordinateOptions {
   decodeRows: number
   verify: { concurrency: number; attempts: number; timeoutMs: number }
   scheduler: SchedulerLike
+  /** The parts that run here; others may run them. @default all */
+  roles?: readonly RoleName[]
 }
 
 /**
@@ -45,14 +47,15 @@ export async function cascade(log: TopicLog, options: CascadeOptions): Promise<'
     if (end === 'stopped') stop.abort(stopped)
     return end
   })
-  await Promise.all([
-    guard(runGenerate(log, policy, { ...role, decodeRows, clock })),
-    guard(runVerify(log, verifiers, { ...role, ...options.verify, clock, scheduler })),
-    guard(runGroup(log, role)),
-    guard(runPack(log, { ...role, seed, plan })),
-    guard(runUpdate(log, sink, role)),
-    coordinating,
-  ])
+  const starters: Record<RoleName, () => Promise<void>> = {
+    generate: () => runGenerate(log, policy, { ...role, decodeRows, clock }),
+    verify: () => runVerify(log, verifiers, { ...role, ...options.verify, clock, scheduler }),
+    group: () => runGroup(log, role),
+    pack: () => runPack(log, { ...role, seed, plan }),
+    update: () => runUpdate(log, sink, role),
+  }
+  const { roles = roleNames } = options
+  await Promise.all([...roles.map((name) => guard(starters[name]())), coordinating])
   const end = await coordinating
   const failed = failures.find((f) => f !== stopped)
   if (failed !== undefined) throw failed

@@ -12,7 +12,7 @@ export interface EvaluatorOptions {
   /** Held-out prompts a domain. */
   prompts: number
   /** Tokens of a response at most. @default the longest response of the domain's task */
-  maxTokens?: number
+  maxTokens?: number | undefined
   clock: Clock
   signal: AbortSignal
 }

@@ -10,6 +10,7 @@ import { type OpenRun, withRun } from '../open-run.ts'
 import { percent, range } from '../output/format.ts'
 import { print } from '../output/print.ts'
 import { table } from '../output/table.ts'
+import { clock } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
 import { findCheckpoint } from '../run/find-checkpoint.ts'
 import { sourceOf } from '../run/prompt-source.ts'
@@ -62,9 +63,9 @@ async function evaluate(open: OpenRun, flags: Flags, context: Context): Promise<
   const evaluator = localEvaluator({
     versioned,
     source,
-    prompts: flags.prompts ?? config.evaluation.prompts,
-    ...(config.evaluation.maxTokens === undefined ? {} : { maxTokens: config.evaluation.maxTokens }),
-    clock: { now: () => Date.now() },
+    ...config.evaluation,
+    ...(flags.prompts === undefined ? {} : { prompts: flags.prompts }),
+    clock,
     signal,
   })
   const scores: Evaluation[] = []

@@ -21,9 +21,8 @@ import { builtInVerifiers } from '../../verifiers/registry.ts'
 import type { Context, Register } from '../command.ts'
 import { logFolder, runFolder } from '../open-run.ts'
 import { type Manifest, readManifest } from '../run-folder.ts'
+import { clock, planOf } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
-
-const clock = { now: () => Date.now() }
 
 export const register: Register = (program, context) => {
   program
@@ -63,7 +62,7 @@ async function work(role: RoleName, dir: string, manifest: Manifest, context: Co
     case 'group':
       return runGroup(log, options)
     case 'pack':
-      return runPack(log, { ...options, seed, plan: { maxTokens: config.engine.microBatchTokens, align: 8 } })
+      return runPack(log, { ...options, seed, plan: planOf(config) })
     case 'update':
       return withEngine(async (versioned, store) => {
         const { keepLast } = config.checkpoints

@@ -1,4 +1,3 @@
-import { asyncScheduler } from 'rxjs'
 import { cascade } from '../../../streams/cascade.ts'
 import { follow } from '../../../streams/follow.ts'
 import { probedLog } from '../../../streams/probed-log.ts'
@@ -6,20 +5,14 @@ import { control } from '../../../topics/index.ts'
 import { topicNamed } from '../../../topics/registry.ts'
 import { type EmbeddedLog, openLog } from '../../log/index.ts'
 import type { Engine } from '../../model/engine/index.ts'
-import { localEvaluator } from '../../policy/evaluator.ts'
-import { localPolicy } from '../../policy/local.ts'
-import { versionedEngine } from '../../policy/versioned-engine.ts'
-import { CheckpointStore } from '../../update/checkpoint-store.ts'
-import { restoreSink } from '../../update/restore.ts'
-import { builtInVerifiers } from '../../verifiers/registry.ts'
 import type { Context } from '../command.ts'
 import { receivedCommands } from '../control-inbox.ts'
 import { logFolder } from '../open-run.ts'
 import type { Progress } from '../output/progress.ts'
 import { computeReport, type Report, writeReportFiles } from '../report/index.ts'
 import type { Manifest } from '../run-folder.ts'
+import { assemble, clock } from './assemble.ts'
 import { crashPoint } from './crash-point.ts'
-import { sourceOf } from './prompt-source.ts'
 import { watch } from './watch.ts'
 
 export interface RunCascadeOptions {
@@ -29,8 +22,6 @@ export interface RunCascadeOptions {
   progress: Progress
   context: Pick<Context, 'signal' | 'env'>
 }
-
-const clock = { now: () => Date.now() }
 
 /**
  * Runs, or goes on with, the run in `dir` until it ends or is stopped, and writes its report then, whatever the
@@ -67,65 +58,31 @@ async function report(log: EmbeddedLog, dir: string, manifest: Manifest): Promis
 
 async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'done' | 'stopped'> {
   const { dir, manifest, engine, progress, context } = options
-  const { config, seed } = manifest
   const over = new AbortController()
   const signal = AbortSignal.any([context.signal, over.signal])
-  const probe = crashPoint(context.env)
-  const probed = probedLog(log, probe)
-  const source = sourceOf(config, seed)
-  const versioned = versionedEngine(engine)
-  const store = new CheckpointStore(dir, probe)
-  const rlDomains = [...new Set(config.stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : [])))]
-  const show = await watch(log, rlDomains, progress, signal)
+  const domains = manifest.config.stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : []))
+  const show = await watch(log, [...new Set(domains)], progress, signal)
   const watching = Promise.all([show(), retaining(log, signal)]).catch((error: unknown) => {
     if (!signal.aborted) over.abort(error)
   })
   try {
-    const sink = await restoreSink({
+    const probe = crashPoint(context.env)
+    const probed = probedLog(log, probe)
+    const onReapply = (n: number) => {
+      if (n > 0) progress.note(`applying ${n} gradient batches again, since the last checkpoint`)
+    }
+    const inbox = (until: AbortSignal) => receivedCommands(log, until)
+    const parts = await assemble({
       log: probed,
-      versioned,
-      store,
-      writerEpoch: log.epoch,
-      clock,
-      seed,
-      ...(config.model.init === undefined ? {} : { init: config.model.init }),
-      keepLast: config.checkpoints.keepLast,
-      signal,
-      onReapply: (n) => {
-        if (n > 0) progress.note(`applying ${n} gradient batches again, since the last checkpoint`)
-      },
-    })
-    const { microBatchTokens, decodeRows } = config.engine
-    const evaluation = config.evaluation
-    return await cascade(probed, {
-      runId: manifest.runId,
-      seed,
-      deterministic: manifest.deterministic,
-      configHash: manifest.configHash,
-      stages: config.stages,
       epoch: log.epoch,
-      source,
-      evaluator: localEvaluator({
-        versioned,
-        source,
-        prompts: evaluation.prompts,
-        ...(evaluation.maxTokens === undefined ? {} : { maxTokens: evaluation.maxTokens }),
-        clock,
-        signal,
-      }),
-      inbox: (until) => receivedCommands(log, until),
-      policy: localPolicy(versioned, store),
-      verifiers: builtInVerifiers(),
-      sink,
-      credit: config.credit,
-      plan: { maxTokens: microBatchTokens, align: 8 },
-      decodeRows,
-      verify: config.verify,
-      scheduler: asyncScheduler,
-      clock,
+      dir,
+      manifest,
+      engine,
       probe,
       signal,
+      onReapply,
     })
+    return await cascade(probed, { ...parts, inbox })
   } finally {
     over.abort()
     await watching

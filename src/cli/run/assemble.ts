@@ -1,0 +1,76 @@
+import { asyncScheduler } from 'rxjs'
+import type { CascadeOptions } from '../../../streams/cascade.ts'
+import type { Probe, TopicLog } from '../../../streams/ports.ts'
+import type { Engine } from '../../model/engine/index.ts'
+import { localEvaluator } from '../../policy/evaluator.ts'
+import { localPolicy } from '../../policy/local.ts'
+import { versionedEngine } from '../../policy/versioned-engine.ts'
+import { CheckpointStore } from '../../update/checkpoint-store.ts'
+import { restoreSink } from '../../update/restore.ts'
+import { builtInVerifiers } from '../../verifiers/registry.ts'
+import type { CascadeConfig } from '../config.ts'
+import type { Manifest } from '../run-folder.ts'
+import { sourceOf } from './prompt-source.ts'
+
+export interface AssembleOptions {
+  log: TopicLog
+  /** Of this opening of the log: fences older writers. */
+  epoch: number
+  dir: string
+  manifest: Manifest
+  engine: Engine
+  probe?: Probe
+  signal: AbortSignal
+  onReapply?: (batches: number) => void
+}
+
+export const clock = { now: () => Date.now() }
+
+/** Every part of a run in this process, as its config asks for them, with the weights as the log left them. */
+export async function assemble(options: AssembleOptions): Promise<CascadeOptions> {
+  const { log, epoch, dir, manifest, engine, probe, signal, onReapply } = options
+  const { config, seed, runId, deterministic, configHash } = manifest
+  const source = sourceOf(config, seed)
+  const versioned = versionedEngine(engine)
+  const store = new CheckpointStore(dir, probe)
+  const { keepLast } = config.checkpoints
+  const { init } = config.model
+  const sink = await restoreSink({
+    log,
+    versioned,
+    store,
+    writerEpoch: epoch,
+    clock,
+    seed,
+    keepLast,
+    signal,
+    ...(init === undefined ? {} : { init }),
+    ...(onReapply === undefined ? {} : { onReapply }),
+  })
+  return {
+    runId,
+    seed,
+    deterministic,
+    configHash,
+    stages: config.stages,
+    epoch,
+    source,
+    policy: localPolicy(versioned, store),
+    verifiers: builtInVerifiers(),
+    sink,
+    evaluator: localEvaluator({ versioned, source, ...config.evaluation, clock, signal }),
+    credit: config.credit,
+    plan: planOf(config),
+    decodeRows: config.engine.decodeRows,
+    verify: config.verify,
+    scheduler: asyncScheduler,
+    clock,
+    ...(probe === undefined ? {} : { probe }),
+    signal,
+  }
+}
+
+/** Shapes of micro-batches: part of the numeric profile. */
+export function planOf(config: CascadeConfig) {
+  return { maxTokens: config.engine.microBatchTokens, align: 8 }
+}

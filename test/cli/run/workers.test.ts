@@ -1,0 +1,152 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { configSchema } from '../../../src/cli/config.ts'
+import { createRun } from '../../../src/cli/run-folder.ts'
+import { engineOf } from '../../../src/cli/run/engine.ts'
+import { sourceOf } from '../../../src/cli/run/prompt-source.ts'
+import { openLog } from '../../../src/log/index.ts'
+import { follow } from '../../../streams/follow.ts'
+import { groupId, hashOutcome } from '../../../streams/group-id.ts'
+import type { Append } from '../../../streams/ports.ts'
+import {
+  advantages,
+  type Control,
+  checkpoints,
+  control,
+  type GroupOutcome,
+  gradientBatches,
+  prompts,
+  type Reward,
+  type RlStage,
+  type Rollout,
+  rewards,
+  rollouts,
+  type Topic,
+  updates,
+} from '../../../topics/index.ts'
+import { cascade, workspace } from './harness.ts'
+import { shortRun, warmUp } from './short-run.ts'
+
+/** Each operator alone, in a process of its own, on a folder whose input topic is filled. */
+
+let space: Awaited<ReturnType<typeof workspace>>
+let run: string
+let stage: RlStage
+const groups = 6
+
+beforeAll(async () => {
+  space = await workspace()
+  run = join(space.dir, 'alone')
+  const config = configSchema.parse(shortRun(await warmUp(space.dir)))
+  stage = config.stages[1] as RlStage
+  await mkdir(run)
+  await using engine = await engineOf(config, false)
+  await createRun(run, {
+    runId: 'alone',
+    version: '0.1.0',
+    seed: 0,
+    deterministic: false,
+    createdAt: new Date().toISOString(),
+    configHash: '',
+    config,
+    profile: { ...engine.profile },
+  })
+  const source = sourceOf(config, 0)
+  const { temperature, topP, topK, maxTokens, logprobsMode } = stage
+  const admitted = Array.from({ length: groups }, (_, admission): Append => {
+    const value = {
+      ...source.prompt(stage, admission),
+      groupId: groupId('alone', stage.name, admission),
+      groupSize: stage.groupSize,
+      stage: stage.name,
+      domain: stage.domain,
+      step: 1,
+      admission,
+      policyVersion: 0,
+      sampling: { temperature, topP, topK, maxTokens, logprobsMode, stopTokens: [...source.stopTokens] },
+      seed: 0,
+    }
+    return { topic: prompts(stage.domain), value } as Append
+  })
+  await append([say({ type: 'stage-begin', stage: stage.name, index: 1, version: 0 }, 0), ...admitted])
+}, 120_000)
+
+afterAll(() => space[Symbol.asyncDispose]())
+
+const say = (body: object, seq: number): Append =>
+  ({ topic: control, value: { ...body, epoch: 1, seq } as Control }) as Append
+
+async function append(records: readonly Append[]): Promise<void> {
+  await using log = await openLog({ dir: join(run, 'log'), mode: 'append', clock: { now: () => Date.now() } })
+  await log.commit({ append: records, settle: [] })
+}
+
+async function read<T>(topic: Topic<T>): Promise<{ offset: number; value: T }[]> {
+  await using log = await openLog({ dir: join(run, 'log'), mode: 'read', clock: { now: () => Date.now() } })
+  const found: { offset: number; value: T }[] = []
+  const options = { from: 0, until: 'end', signal: new AbortController().signal } as const
+  await follow(log, topic, options, ({ offset, value }) => void found.push({ offset, value }))
+  return found
+}
+
+async function worker(role: string): Promise<void> {
+  expect(await cascade(['worker', role, run])).toMatchObject({ code: 0, stderr: '' })
+}
+
+const members = <T>(of: (group: string, index: number) => T): T[] =>
+  Array.from({ length: groups }, (_, a) =>
+    Array.from({ length: stage.groupSize }, (_, i) => of(groupId('alone', stage.name, a), i)),
+  ).flat()
+const ids = (records: { value: Rollout | Reward }[]) => records.map((r) => r.value.id).sort()
+
+test('one after the other, each worker turns its input topic into its output topic, once', async () => {
+  const expected = members((group, index) => `${group}:${index}`).sort()
+  await worker('update')
+  expect((await read(checkpoints)).map((c) => c.value.reason)).toEqual(['initial'])
+  for (const _ of ['first', 'again']) {
+    await worker('generate')
+    expect(ids(await read(rollouts(stage.domain)))).toEqual(expected)
+  }
+  for (const _ of ['first', 'again']) {
+    await worker('verify')
+    expect(ids(await read(rewards(stage.domain)))).toEqual(expected)
+  }
+  await worker('group')
+  await worker('group')
+  const outcomes = await read(advantages(stage.domain))
+  expect(outcomes.map((o) => o.value.admission).sort()).toEqual([0, 1, 2, 3, 4, 5])
+
+  const kept = outcomes.filter((o) => o.value.outcome === 'kept')
+  expect(kept.length).toBeGreaterThan(0)
+  await append([closed(kept)])
+  await worker('pack')
+  await worker('pack')
+  const batches = await read(gradientBatches)
+  expect(batches.map((b) => b.value.members)).toEqual([kept.map((o) => o.value.groupId)])
+
+  await worker('update')
+  await worker('update')
+  expect((await read(updates)).map((u) => [u.value.step, u.value.version])).toEqual([[1, 1]])
+}, 120_000)
+
+function closed(kept: readonly { offset: number; value: GroupOutcome }[]): Append {
+  return say(
+    {
+      type: 'batch-closed',
+      stage: stage.name,
+      step: 1,
+      baseVersion: 0,
+      version: 1,
+      opens: true,
+      groups: kept.map(({ offset, value }) => ({
+        groupId: value.groupId,
+        admission: value.admission,
+        outcomeOffset: offset,
+        hash: hashOutcome(value),
+      })),
+      counts: { admitted: groups, kept: kept.length, filtered: groups - kept.length, lost: 0 },
+    },
+    1,
+  )
+}
