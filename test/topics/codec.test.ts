@@ -106,7 +106,7 @@ describe('versions', () => {
 
 describe('a token', () => {
   const short = samples.rollouts!.value as Rollout
-  const { refLogprobs, teacherLogprobs, ...base } = short
+  const base: Rollout = { ...short, refLogprobs: undefined, teacherLogprobs: undefined }
 
   /** A rollout of `n` response tokens whose other fields do not grow. */
   function of(n: number): Rollout {
