@@ -50,27 +50,33 @@ async function work(role: RoleName, dir: string, manifest: Manifest, context: Co
     if (differs !== undefined) stderr.write(`warning: ${differs}\n`)
     await use(versionedEngine(engine), new CheckpointStore(dir))
   }
+  // Awaited, not returned: the log closes when this scope ends.
   switch (role) {
     case 'generate':
-      return withEngine(async (versioned, store) => {
+      await withEngine(async (versioned, store) => {
         const policy = localPolicy(versioned, store)
         await loadLatest(log, policy, signal)
         await runGenerate(log, policy, { ...options, decodeRows: config.engine.decodeRows })
       })
+      break
     case 'verify':
-      return runVerify(log, builtInVerifiers(), { ...options, ...config.verify, scheduler: asyncScheduler })
+      await runVerify(log, builtInVerifiers(), { ...options, ...config.verify, scheduler: asyncScheduler })
+      break
     case 'group':
-      return runGroup(log, options)
+      await runGroup(log, options)
+      break
     case 'pack':
-      return runPack(log, { ...options, seed, plan: planOf(config) })
+      await runPack(log, { ...options, seed, plan: planOf(config) })
+      break
     case 'update':
-      return withEngine(async (versioned, store) => {
+      await withEngine(async (versioned, store) => {
         const { keepLast } = config.checkpoints
         const { init } = config.model
         const restore = { log, versioned, store, writerEpoch: log.epoch, clock, seed, keepLast, signal }
         const sink = await restoreSink({ ...restore, ...(init === undefined ? {} : { init }) })
         await runUpdate(log, sink, options)
       })
+      break
   }
 }
 

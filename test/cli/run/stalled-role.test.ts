@@ -51,7 +51,7 @@ async function runWith(name: string, use: (go: Go) => Promise<void>): Promise<Re
       throw error
     })
     await until?.(log).then(() => halt.abort())
-    return running
+    return await running
   }
   await use(go)
   return recordsOf(dir)
