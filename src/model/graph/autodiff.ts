@@ -107,3 +107,8 @@ export class Tape {
 export function plus(g: GraphBuilder, acc: Value | null | undefined, value: Value): Value {
   return acc ? g.op('Add', [acc, value]) : value
 }
+
+/** Zeros (float32) in the shape of `value`. */
+export function zerosLike(g: GraphBuilder, value: Value): Value {
+  return g.op('ConstantOfShape', [g.op('Shape', [value])])
+}

@@ -1,4 +1,4 @@
-import { type Op, plus } from '../autodiff.ts'
+import { type Op, plus, zerosLike } from '../autodiff.ts'
 
 /** `a + b` of equal shapes. */
 export const add: Op<null> = {
@@ -53,7 +53,7 @@ export const splitColumns: Op<{ sizes: readonly number[] }> = {
     return {
       outputs,
       pullback: ({ dy, acc }) => {
-        const parts = dy.map((d, i) => d ?? g.op('Mul', [outputs[i]!, g.f32(0)]))
+        const parts = dy.map((d, i) => d ?? zerosLike(g, outputs[i]!))
         return [plus(g, acc[0], g.op('Concat', parts, { attrs: { axis: 1 } }))]
       },
     }
@@ -68,7 +68,7 @@ export const splitFirst: Op<{ parts: number }> = {
     return {
       outputs,
       pullback: ({ dy, acc }) => {
-        const blocks = dy.map((d, i) => d ?? g.op('Mul', [outputs[i]!, g.f32(0)]))
+        const blocks = dy.map((d, i) => d ?? zerosLike(g, outputs[i]!))
         return [plus(g, acc[0], g.op('Concat', blocks, { attrs: { axis: 0 } }))]
       },
     }

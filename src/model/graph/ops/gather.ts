@@ -1,4 +1,4 @@
-import { type Op, plus } from '../autodiff.ts'
+import { type Op, plus, zerosLike } from '../autodiff.ts'
 import { gemm } from './linear.ts'
 
 /** Above this many rows the table's gradient is scattered row by row instead of multiplied out. */
@@ -20,7 +20,7 @@ export const embedding: Op<{ rows: number; width: number }> = {
           const oneHot = g.op('OneHot', [wide, g.i64([rows]), g.f32([0, 1])], { attrs: { axis: -1 } })
           return [gemm(g, oneHot, dy[0]!, { transA: true, plus: acc[0] }), null]
         }
-        const base = acc[0] ?? g.op('Mul', [table!, g.f32(0)])
+        const base = acc[0] ?? zerosLike(g, table!)
         const column = g.op('Unsqueeze', [ids!, g.i64([1])])
         const index = g.op('Expand', [column, g.i64([1, width])])
         const attrs = { axis: 0, reduction: 'add' }
@@ -37,9 +37,8 @@ export const pickRows: Op<null> = {
     return {
       outputs: [g.op('Gather', [x!, ids!], { attrs: { axis: 0 } })],
       pullback: ({ dy, acc }) => {
-        const zeros = g.op('ConstantOfShape', [g.op('Shape', [x!])])
         const index = g.op('Unsqueeze', [ids!, g.i64([1])])
-        return [plus(g, acc[0], g.op('ScatterND', [zeros, index, dy[0]!])), null]
+        return [plus(g, acc[0], g.op('ScatterND', [zerosLike(g, x!), index, dy[0]!])), null]
       },
     }
   },
