@@ -2,6 +2,7 @@
 // Plain JavaScript, so that a Node that cannot run the sources can still start this. The package has only `dist`; a clone runs
 // its sources, under the Node pinned in `node_modules` where the one at hand does not strip types.
 import { spawn } from 'node:child_process'
+import { setMaxListeners } from 'node:events'
 import { existsSync } from 'node:fs'
 import * as module from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -22,6 +23,8 @@ else {
 }
 
 async function start(root, extension) {
+  // Up to Node 20 an AbortSignal warns of its eleventh listener; a run has one for each operator.
+  if (Number.parseInt(process.versions.node, 10) < 22) setMaxListeners(0)
   // A config imports `cascade-rl` from wherever it lies and gets the package that runs it.
   module.registerHooks?.({
     resolve: (specifier, context, next) =>

@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
@@ -99,6 +101,35 @@ describe.each([
   test('a wrong word ends with 2', async () => {
     expect(await cascade(node, 'runn')).toMatchObject({ code: 2, stdout: '' })
   })
+})
+
+describe('a clone under a Node that cannot run its sources', () => {
+  const bin = join(root, manifest.bin.cascade)
+
+  test('goes on under the one in node_modules', async () => {
+    const { stdout, stderr } = await execute(lowestBin, [bin, '--help'])
+    expect(stderr).toBe('')
+    expect(stdout).toMatch('Usage: cascade')
+  })
+
+  test('passes exit codes through', async () => {
+    await expect(execute(lowestBin, [bin, 'runn'])).rejects.toMatchObject({ code: 2 })
+  })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'passes %s through, once: the run stops in order',
+    async (signal) => {
+      writeFileSync(join(app, 'long.config.mjs'), shortConfig.replace('steps: 2', 'steps: 5000'))
+      const args = [bin, 'run', 'long.config.mjs', '--dir', `run-${signal}`, '--json']
+      const child = spawn(lowestBin, args, { cwd: app })
+      const exit = once(child, 'exit')
+      const errors = text(child.stderr)
+      for await (const lines of child.stdout) if (String(lines).includes('"event":"step"')) break
+      child.kill(signal)
+      expect(await exit).toEqual([130, null])
+      expect(await errors).toMatch('INTERRUPTED')
+    },
+  )
 })
 
 const shortConfig = `
