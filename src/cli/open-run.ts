@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { type EmbeddedLog, openLog, writingProcess } from '../log/index.ts'
 import { CascadeError, isCascadeError } from '../../topics/index.ts'
+import { type EmbeddedLog, openLog, writingProcess } from '../log/index.ts'
 import type { Context } from './command.ts'
 import { latestRun, type Manifest, manifestFile, readManifest } from './run-folder.ts'
 

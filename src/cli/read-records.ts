@@ -27,9 +27,7 @@ export function filterOf(text: string): Filter {
   const wanted = text.slice(at + 1)
   return (record) => {
     const found = field(record.value, path) ?? field(record, path)
-    return (
-      found !== undefined && (typeof found === 'object' ? JSON.stringify(found) : String(found)) === wanted
-    )
+    return found !== undefined && (typeof found === 'string' ? found : JSON.stringify(found)) === wanted
   }
 }
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import {
   constants,
   type FileHandle,
-  open,
   mkdir,
+  open,
   readdir,
   readFile,
   rename,

@@ -1,7 +1,7 @@
 import type { Clock, UpdateSink } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint, type GradientBatch, type Update } from '../../topics/index.ts'
-import { encodeCheckpoint } from '../model/weights/checkpoint.ts'
 import { tokenizer } from '../model/tokenizer/index.ts'
+import { encodeCheckpoint } from '../model/weights/checkpoint.ts'
 import type { VersionedEngine } from '../policy/versioned-engine.ts'
 import type { CheckpointStore } from './checkpoint-store.ts'
 import { trainingBatch } from './training-batch.ts'

@@ -50,7 +50,7 @@ class Answer<T> extends Promise<T> {
   static of<V>(then: (use: (v: V) => unknown, fail: (e: unknown) => unknown) => unknown): Promise<V> {
     const answer = new Answer<V>(() => undefined)
     // oxlint-disable-next-line unicorn/no-thenable -- a promise in virtual time is the point
-    Object.defineProperty(answer, 'then', { value: then })
+    void Object.defineProperty(answer, 'then', { value: then })
     return answer
   }
 }

@@ -10,11 +10,11 @@ import { print } from '../output/print.ts'
 import { createProgress } from '../output/progress.ts'
 import { styleOf, wantsColor } from '../output/style.ts'
 import { terminalReport } from '../report/index.ts'
-import { createRun, latestRun, type Manifest, readManifest, refuseExisting } from '../run-folder.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
-import { newRunId } from '../run/run-id.ts'
 import { sourceOf } from '../run/prompt-source.ts'
 import { runCascade } from '../run/run-cascade.ts'
+import { newRunId } from '../run/run-id.ts'
+import { createRun, latestRun, type Manifest, readManifest, refuseExisting } from '../run-folder.ts'
 import { packageVersion } from '../version.ts'
 
 interface Flags {

@@ -20,9 +20,9 @@ import { restoreSink } from '../../update/restore.ts'
 import { builtInVerifiers } from '../../verifiers/registry.ts'
 import type { Context, Register } from '../command.ts'
 import { logFolder, runFolder } from '../open-run.ts'
-import { type Manifest, readManifest } from '../run-folder.ts'
 import { clock, planOf } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
+import { type Manifest, readManifest } from '../run-folder.ts'
 
 export const register: Register = (program, context) => {
   program

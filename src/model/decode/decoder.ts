@@ -6,7 +6,7 @@ import { rotaryTables } from './blocks.ts'
 import { KvCache } from './cache.ts'
 import { drawFeeds, stepFeeds } from './feeds.ts'
 import { type Group, Row } from './group.ts'
-import { type Prefilled, prefillBatches, prefillFeeds, prefilled } from './prefill.ts'
+import { type Prefilled, prefillBatches, prefilled, prefillFeeds } from './prefill.ts'
 import { prefillGraph } from './prefill-graph.ts'
 import { sampleGraph, stepGraph } from './step-graph.ts'
 

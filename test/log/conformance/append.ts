@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Backend, append, ids, note, notes, others, range, readAll, rejection } from './subject.ts'
+import { append, type Backend, ids, note, notes, others, range, readAll, rejection } from './subject.ts'
 
 export function appendTests({ open, can }: Backend): void {
   test('a commit returns an offset for each record, rising within its topic, in the order of the appends', async () => {

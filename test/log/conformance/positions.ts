@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { TopicLog } from '../../../streams/ports.ts'
-import { type Backend, append, ids, note, notes, others, range, readAll, rejection } from './subject.ts'
+import { append, type Backend, ids, note, notes, others, range, readAll, rejection } from './subject.ts'
 
 function settle(log: TopicLog, group: string, offsets: readonly number[], topic = 'notes'): Promise<unknown> {
   return log.commit({ append: [], settle: offsets.map((offset) => ({ group, topic, offset })) })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Backend, append, note, notes, range, readAll } from './subject.ts'
+import { append, type Backend, note, notes, range, readAll } from './subject.ts'
 
 export function readTests({ open, can }: Backend): void {
   test('a page holds at most the records that were asked for, and says where the next begins', async () => {

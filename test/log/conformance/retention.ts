@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineTopic } from '../../../topics/index.ts'
-import { type Backend, append, ids, type Note, notes, range, readAll, rejection } from './subject.ts'
+import { append, type Backend, ids, type Note, notes, range, readAll, rejection } from './subject.ts'
 
 export function retentionTests({ open }: Backend): void {
   const keep = (retention: { ageMs?: number; bytes?: number }) => defineTopic<Note>({ ...notes, retention })

@@ -33,11 +33,12 @@ export class Child implements AsyncDisposable {
     const closed = new Promise((resolve) => reader.once('close', resolve))
     this.exited = new Promise((resolve, reject) => {
       child.once('error', reject)
-      child.once('close', async (code, signal) => {
-        await closed
-        this.#over = true
-        this.#changed()
-        resolve(code ?? signal!)
+      child.once('close', (code, signal) => {
+        void closed.then(() => {
+          this.#over = true
+          this.#changed()
+          resolve(code ?? signal!)
+        })
       })
     })
   }

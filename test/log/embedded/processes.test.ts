@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { openLog, writingProcess } from '../../../src/log/index.ts'
 import { openEnvironment } from '../../../src/log/embedded/environment.ts'
+import { openLog, writingProcess } from '../../../src/log/index.ts'
 import { isCascadeError } from '../../../topics/index.ts'
 import { append as appendIds, ids, range, rejection } from '../conformance/subject.ts'
 import { Child } from './child.ts'
