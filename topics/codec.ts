@@ -37,31 +37,49 @@ export interface Frame {
   value: unknown
 }
 
-/** @throws {@link CascadeError} `RECORD_CORRUPT` where the bytes are not a whole frame or fail their checksum. */
-export function decodeFrame(bytes: Uint8Array, where: string): Frame {
-  const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (frame.length < frameHeaderBytes || frame[0] !== magic || frame[1] !== codec) {
-    throw new CascadeError('RECORD_CORRUPT', `${where}: expected a record frame, got ${describe(frame)}`)
-  }
-  const expected = frame.readUInt32LE(checksumAt)
-  const actual = checksum(frame)
-  if (expected !== actual) {
+/** A frame among others in one piece of memory. */
+export interface Part {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * @param part where in `bytes` the frame is; its checksum was verified already, together with others'. The unpacker keeps
+ * what it needs of `bytes`, so that many parts of one piece cost less than as many views.
+ * @throws {@link CascadeError} `RECORD_CORRUPT` where the bytes are not a whole frame or fail their checksum.
+ */
+export function decodeFrame(bytes: Uint8Array, where: string, part?: Part): Frame {
+  const { start, end } = part ?? { start: 0, end: bytes.length }
+  if (end - start < frameHeaderBytes || bytes[start] !== magic || bytes[start + 1] !== codec) {
     throw new CascadeError(
       'RECORD_CORRUPT',
-      `${where}: expected checksum ${hex(expected)}, got ${hex(actual)}`,
+      `${where}: expected a record frame, got ${describe(bytes.subarray(start, end))}`,
     )
   }
+  if (!part) {
+    const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    const expected = frame.readUInt32LE(checksumAt)
+    const actual = checksum(frame)
+    if (expected !== actual) {
+      throw new CascadeError(
+        'RECORD_CORRUPT',
+        `${where}: expected checksum ${hex(expected)}, got ${hex(actual)}`,
+      )
+    }
+  }
   try {
-    return { version: frame.readUInt16LE(2), value: packr.unpack(frame.subarray(frameHeaderBytes)) }
+    return {
+      version: bytes[start + 2]! | (bytes[start + 3]! << 8),
+      value: packr.unpack(bytes, { start: start + frameHeaderBytes, end }),
+    }
   } catch (cause) {
-    throw new CascadeError('RECORD_CORRUPT', `${where}: expected MessagePack, got ${describe(frame)}`, {
-      cause,
-    })
+    const got = describe(bytes.subarray(start, end))
+    throw new CascadeError('RECORD_CORRUPT', `${where}: expected MessagePack, got ${got}`, { cause })
   }
 }
 
-function describe(frame: Buffer): string {
-  return `${frame.length} bytes starting with 0x${frame.subarray(0, 4).toString('hex')}`
+function describe(frame: Uint8Array): string {
+  return `${frame.length} bytes starting with 0x${Buffer.from(frame.subarray(0, 4)).toString('hex')}`
 }
 
 function hex(n: number): string {

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { decodeFrame, encodeFrame, maxVersion } from './codec.ts'
+import { decodeFrame, encodeFrame, maxVersion, type Part } from './codec.ts'
 import { CascadeError } from './errors.ts'
 
 /** How long a topic keeps its records. What a position still needs is never removed. */
@@ -31,8 +31,11 @@ export interface Topic<T> extends Readonly<TopicSpec<T>> {
   readonly retention: Retention
   /** @throws {@link CascadeError} `RECORD_INVALID` where the value does not fit the schema. */
   encode(value: T): Uint8Array
-  /** @throws {@link CascadeError} `RECORD_CORRUPT`, `RECORD_VERSION` or `RECORD_INVALID`. */
-  decode(bytes: Uint8Array, where?: string): T
+  /**
+   * @param part where in `bytes` the frame is; its checksum was verified already, together with others'
+   * @throws {@link CascadeError} `RECORD_CORRUPT`, `RECORD_VERSION` or `RECORD_INVALID`.
+   */
+  decode(bytes: Uint8Array, where?: string, part?: Part): T
 }
 
 /** @throws TypeError where the version is none, or an upcaster is missing: faults of the code, not of a record */
@@ -51,8 +54,8 @@ export function defineTopic<T>(spec: TopicSpec<T>): Topic<T> {
       if (!checked.success) throw invalid(spec.name, value, checked.error)
       return encodeFrame(spec.version, checked.data)
     },
-    decode(bytes: Uint8Array, where = spec.name): T {
-      const frame = decodeFrame(bytes, where)
+    decode(bytes: Uint8Array, where = spec.name, part?: Part): T {
+      const frame = decodeFrame(bytes, where, part)
       if (frame.version > spec.version || frame.version < 1) {
         const why = frame.version > spec.version ? '; a newer build wrote it' : ''
         throw new CascadeError(
@@ -64,9 +67,9 @@ export function defineTopic<T>(spec: TopicSpec<T>): Topic<T> {
       for (let v = frame.version; v < spec.version; v++) value = spec.upcasters![v]!(value)
       // What this very version wrote was validated when it was written, and the checksum covers it since.
       if (frame.version === spec.version) return value as T
-      const checked = spec.schema.safeParse(value)
-      if (!checked.success) throw invalid(where, value, checked.error)
-      return checked.data
+      const lifted = spec.schema.safeParse(value)
+      if (!lifted.success) throw invalid(where, value, lifted.error)
+      return lifted.data
     },
   })
 }

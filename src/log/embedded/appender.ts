@@ -1,7 +1,7 @@
 import type { Clock, Commit, Committed, Position } from '../../../streams/ports.ts'
 import { CascadeError, isCascadeError } from '../../../topics/errors.ts'
 import { checkName, type EncodedRecord, encodeAll } from './encode.ts'
-import { type Environment, mapped } from './environment.ts'
+import { type Environment, isFull, mapped } from './environment.ts'
 import { LogState } from './log-state.ts'
 import { type Job, Transaction } from './transaction.ts'
 import { fenced } from './writer-claim.ts'
@@ -94,11 +94,20 @@ export class Appender {
     })
   }
 
-  /** Runs writes in one transaction of their own; only inside {@link exclusive}. */
-  async write(writes: () => void): Promise<void> {
+  /**
+   * Runs writes in one transaction of their own; only inside {@link exclusive}.
+   *
+   * @param bytes of pages that they need at most, beyond a few
+   */
+  async write(writes: () => void, bytes = 0): Promise<void> {
     if (this.#broken) throw this.#broken
     const { environment, epoch } = this.#o
     let current: boolean
+    try {
+      await environment.space.reserve(bytes)
+    } catch (error) {
+      throw this.#failed(mapped(error, environment.path), isFull(error))
+    }
     try {
       current = await fenced(environment, epoch, writes)
     } catch (error) {
@@ -133,8 +142,8 @@ export class Appender {
   }
 
   /** Reads the state again, since staged positions are not settled after all. */
-  #failed(error: CascadeError): CascadeError {
-    if (error.code !== 'LOG_FULL') this.#broken = error
+  #failed(error: CascadeError, harmless = false): CascadeError {
+    if (!harmless) this.#broken = error
     try {
       const known = this.#state
       this.#state = LogState.load(this.#o.environment.log)
@@ -195,7 +204,7 @@ export class Appender {
     if (staged.length === 0) return
     try {
       await this.#packed(transaction)
-      await this.write(() => transaction.write(this.#o.environment.log))
+      await this.write(() => transaction.write(this.#o.environment.log), transaction.pageBytes)
     } catch (error) {
       for (const { job } of staged) job.reject(error)
       return

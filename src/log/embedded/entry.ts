@@ -3,10 +3,11 @@ import { CascadeError } from '../../../topics/errors.ts'
 
 /**
  * An entry holds consecutive records of one topic, written by one transaction with one timestamp:
- * `header (32) | index (8 a record: end of its meta, end of its frame) | metas | frames`. A meta is the key and
- * the headers; a frame is the value with its own checksum. The header's checksum covers header, index and metas.
+ * `header (36) | index (8 a record: end of its meta, end of its frame) | metas | frames`. A meta is the key and
+ * the headers; a frame is the value with its own checksum. The header has a checksum of header, index and metas, and one
+ * of all frames together: where it holds, none of them is checked alone.
  */
-const headerBytes = 32
+const headerBytes = 36
 const format = 1
 
 export type Headers = Readonly<Record<string, string>>
@@ -45,6 +46,7 @@ export function packEntry(records: readonly EntryRecord[], base: number, timesta
     bytes.writeUInt32LE(meta - metaStart, headerBytes + i * 8)
     bytes.writeUInt32LE(frame - frameStart, headerBytes + i * 8 + 4)
   }
+  bytes.writeUInt32LE(crc32(bytes.subarray(frameStart)), 32)
   bytes.writeUInt32LE(checksum(bytes, frameStart), 28)
   return bytes
 }
@@ -54,6 +56,8 @@ export class Entry {
   readonly base: number
   readonly count: number
   readonly timestamp: number
+  /** All its frames hold; otherwise each tells by itself. */
+  readonly intact: boolean
   readonly #bytes: Buffer
   readonly #metaStart: number
   readonly #frameStart: number
@@ -83,6 +87,7 @@ export class Entry {
       )
     }
     this.timestamp = bytes.readDoubleLE(8)
+    this.intact = crc32(bytes.subarray(this.#frameStart)) === bytes.readUInt32LE(32)
   }
 
   get last(): number {
@@ -99,8 +104,17 @@ export class Entry {
     return this.#bytes.length - this.#frameStart
   }
 
-  frame(i: number): Buffer {
-    return this.#bytes.subarray(i === 0 ? this.#frameStart : this.#frameEnd(i - 1), this.#frameEnd(i))
+  /** Memory of the whole entry, where its {@link part}s are. */
+  get bytes(): Buffer {
+    return this.#bytes
+  }
+
+  part(i: number): { readonly start: number; readonly end: number } {
+    return { start: i === 0 ? this.#frameStart : this.#frameEnd(i - 1), end: this.#frameEnd(i) }
+  }
+
+  frameLength(i: number): number {
+    return this.#frameEnd(i) - (i === 0 ? this.#frameStart : this.#frameEnd(i - 1))
   }
 
   key(i: number): string {
@@ -139,7 +153,7 @@ export class Entry {
 }
 
 function checksum(bytes: Buffer, end: number): number {
-  return crc32(bytes.subarray(headerBytes, end), crc32(bytes.subarray(0, 28)))
+  return crc32(bytes.subarray(32, end), crc32(bytes.subarray(0, 28)))
 }
 
 export function metaSize(r: EntryRecord): number {

@@ -14,6 +14,7 @@ import { type Database, open, type RootDatabase } from 'lmdb'
 import { CascadeError } from '../../../topics/errors.ts'
 import { checkDatabaseFile } from './database-file.ts'
 import { errorCode } from './process-identity.ts'
+import { Space } from './space.ts'
 
 export type Table = Database<Buffer, Buffer>
 
@@ -23,6 +24,7 @@ export interface Environment {
   readonly log: Table
   readonly writer: Table
   readonly root: RootDatabase<Buffer, Buffer>
+  readonly space: Space
   close(): Promise<void>
 }
 
@@ -108,7 +110,7 @@ function openDatabase(path: string, options: EnvironmentOptions, close: () => Pr
       writeDurably(join(path, markerFile), marker)
       for (const folder of [path, dirname(path)]) syncFolder(folder)
     }
-    return { path, root, log, writer, close }
+    return { path, root, log, writer, space: new Space(file, root), close }
   } catch (error) {
     throw mapped(error, path)
   }

@@ -26,6 +26,7 @@ export async function openLog(options: LogOptions): Promise<EmbeddedLog> {
 }
 
 async function append(options: LogOptions, environment: Environment): Promise<EmbeddedLog> {
+  await environment.space.reserve(0)
   const epoch = claimWriter(environment)
   const warn = options.onWarning ?? ((error) => process.emitWarning(error))
   const inbox = new Inbox(environment.path, options.pollMs ?? 25, warn)

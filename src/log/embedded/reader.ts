@@ -56,17 +56,17 @@ export class LogReader {
     let next = from
     for (const entry of entries) {
       for (let i = next - entry.base; i < entry.count; i++) {
-        const frame = entry.frame(i)
+        const length = entry.frameLength(i)
         if (records.length >= limit.records) return { records, next }
-        if (records.length > 0 && bytes + frame.length > limit.bytes) return { records, next }
+        if (records.length > 0 && bytes + length > limit.bytes) return { records, next }
         try {
-          records.push(envelope(topic, entry, i, frame))
+          records.push(envelope(topic, entry, i))
         } catch (error) {
           // What precedes a damaged record is handed out; the next fetch starts at the record and reports it.
           if (records.length > 0) return { records, next }
           throw error
         }
-        bytes += frame.length
+        bytes += length
         next++
       }
     }
@@ -202,22 +202,26 @@ export class LogReader {
   }
 }
 
-function envelope<T>(topic: Topic<T>, entry: Entry, i: number, frame: Buffer): Envelope<T> {
+function envelope<T>(topic: Topic<T>, entry: Entry, i: number): Envelope<T> {
   const offset = entry.base + i
+  const where = `topic ${topic.name} offset ${offset}`
+  const part = entry.part(i)
   return {
     topic: topic.name,
     offset,
     timestamp: entry.timestamp,
     key: entry.key(i),
     headers: entry.headers(i),
-    value: topic.decode(frame, `topic ${topic.name} offset ${offset}`),
-    bytes: frame.length,
+    value: entry.intact
+      ? topic.decode(entry.bytes, where, part)
+      : topic.decode(entry.bytes.subarray(part.start, part.end), where),
+    bytes: part.end - part.start,
   }
 }
 
 function bytesOf(entry: Entry, records: number): number {
   let bytes = 0
-  for (let i = 0; i < records; i++) bytes += entry.frame(i).length
+  for (let i = 0; i < records; i++) bytes += entry.frameLength(i)
   return bytes
 }
 

@@ -56,6 +56,11 @@ export class Transaction {
     return this.#bytes
   }
 
+  /** At most so many bytes of pages hold what {@link pack} has laid out. */
+  get pageBytes(): number {
+    return this.#puts.reduce((sum, { value }) => sum + value.length + 2 * 4096, 0)
+  }
+
   get inbox(): Iterable<string> {
     return this.#taken
   }

@@ -65,7 +65,8 @@ export function fenced(environment: Environment, epoch: number, write: () => voi
 
 /** Gives the claim up; the epoch stays. */
 export async function releaseWriter(environment: Environment, epoch: number): Promise<void> {
-  const { writer } = environment
+  const { writer, space } = environment
+  await space.reserve(0)
   await fenced(environment, epoch, () => {
     void writer.put(key, Buffer.alloc(0), epoch)
   })

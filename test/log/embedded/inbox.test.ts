@@ -82,8 +82,9 @@ test('commands come in the order of their submission and stay until a commit tak
   expect(entries[3]).toEqual({ id: sent[3], topic: 'control', payload: { n: 3, bytes: new Uint8Array([3]) } })
   await first.commit({ append: [note(0)], settle: [], inbox: sent.slice(0, 5) })
   await first.close()
-  await using again = await append(folder.path)
+  const again = await append(folder.path)
   expect((await pending(again)).map((e) => e.id)).toEqual(sent.slice(5))
+  await again.close()
   expect(readdirSync(join(folder.path, 'inbox', 'new')).toSorted()).toEqual(sent.slice(5))
 })
 
