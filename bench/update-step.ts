@@ -1,12 +1,9 @@
-import { execFile } from 'node:child_process'
-import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { z } from 'zod'
 import type { ModelConfig } from '../src/model/config.ts'
 import { type MicroBatch, Trainer, type UpdateOptions } from '../src/model/train/trainer.ts'
 import { initWeights } from '../src/model/weights/init.ts'
 import { type Figure, median } from './figure.ts'
+import { runPeer } from './peers/python.ts'
 
 export const summary = 'one update step (forward, gradients, clipping, AdamW): against PyTorch eager'
 
@@ -14,7 +11,7 @@ export const summary = 'one update step (forward, gradients, clipping, AdamW): a
  * Milliseconds of one whole update step of 64 x 64 tokens on each shape, ours and PyTorch in turns: the median over `rounds` of the
  * medians of `steps`. `PEERS_PYTHON` names a Python with torch and transformers.
  */
-export async function* run(rounds = 5, steps = 10, threads = availableParallelism()): AsyncGenerator<Figure> {
+export async function* run(rounds = 5, steps = 10, threads = 2): AsyncGenerator<Figure> {
   for (const [shape, config] of Object.entries(updateShapes)) {
     const began = performance.now()
     const ours: number[] = []
@@ -115,8 +112,7 @@ export async function timeUpdateSteps(
 
 /** Median milliseconds of a step in PyTorch. */
 async function torch(shape: string, steps: number, threads: number): Promise<number> {
-  const python = process.env.PEERS_PYTHON ?? 'python3'
-  const script = fileURLToPath(new URL('./peers/torch_update.py', import.meta.url))
-  const { stdout } = await promisify(execFile)(python, [script, shape, String(steps), String(threads)])
+  const args = [shape, String(steps), String(threads)]
+  const stdout = await runPeer('torch_update.py', args, ['torch', 'transformers'])
   return z.object({ median_ms: z.number() }).parse(JSON.parse(stdout)).median_ms
 }

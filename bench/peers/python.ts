@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { CascadeError } from '../../topics/errors.ts'
+
+/**
+ * Standard output of a Python script of this folder, run by the interpreter that `PEERS_PYTHON` names, `python3` by default.
+ *
+ * @throws CascadeError USAGE where it cannot run, saying what to install; `packages` are pip's names
+ */
+export async function runPeer(
+  script: string,
+  args: readonly string[],
+  packages: readonly string[],
+): Promise<string> {
+  const python = process.env.PEERS_PYTHON ?? 'python3'
+  const path = fileURLToPath(new URL(script, import.meta.url))
+  try {
+    return (await promisify(execFile)(python, [path, ...args])).stdout
+  } catch (cause) {
+    const { stderr = '', message } = cause as Error & { stderr?: string }
+    const reason = stderr.trim().split('\n').at(-1) || message
+    throw new CascadeError(
+      'USAGE',
+      `${python} ${path}: ${reason}\n\nThe peer needs a Python with ${packages.join(' and ')}:\n` +
+        `  python3 -m venv peers && peers/bin/pip install ${packages.join(' ')}\n  export PEERS_PYTHON=$PWD/peers/bin/python`,
+      { cause },
+    )
+  }
+}
