@@ -8,6 +8,8 @@ import { append, read, temporaryFolder } from './folder.ts'
 
 /** A log of 60 commits; its copies are what the tests damage. */
 const whole = temporaryFolder()
+/** Its database's pages; the file goes on with space reserved for more. */
+let database: Buffer
 let copies = 0
 const text = (id: number) => String(id).repeat((id * 977) % 3000)
 
@@ -19,6 +21,9 @@ beforeAll(async () => {
     await log.commit({ append: [note(id, text(id)), { topic: others, value }], settle })
   }
   await log.close()
+  const bytes = readFileSync(join(whole.path, 'data.mdb'))
+  const used = bytes.findLastIndex((byte) => byte !== 0) + 1
+  database = bytes.subarray(0, Math.ceil(used / 4096) * 4096)
 })
 
 afterAll(() => whole[Symbol.dispose]())
@@ -28,21 +33,14 @@ function copy(damage: (file: string) => void): string {
   const dir = join(whole.path, `copy-${copies++}`)
   mkdirSync(dir)
   copyFileSync(join(whole.path, 'log.json'), join(dir, 'log.json'))
-  writeFileSync(join(dir, 'data.mdb'), database())
+  writeFileSync(join(dir, 'data.mdb'), database)
   damage(join(dir, 'data.mdb'))
   return dir
 }
 
-/** The database's pages; the file goes on with space reserved for more. */
-function database(): Buffer {
-  const bytes = readFileSync(join(whole.path, 'data.mdb'))
-  const used = bytes.findLastIndex((byte) => byte !== 0) + 1
-  return bytes.subarray(0, Math.ceil(used / 4096) * 4096)
-}
-
 test('a truncated log is refused by name, wherever it was cut', async () => {
   for (const part of [0, 0.001, 0.1, 0.5, 0.9, 0.99]) {
-    const dir = copy((file) => truncateSync(file, Math.floor(part * database().length)))
+    const dir = copy((file) => truncateSync(file, Math.floor(part * database.length)))
     for (const open of [read, append]) {
       expect(await rejection(open(dir), 'LOG_CORRUPT')).toMatch(join(dir, 'data.mdb'))
     }
@@ -76,7 +74,7 @@ test('a damaged record is refused by topic and offset; those around it are read'
 
 test('whatever byte is changed: a log reads what was written, or says what is damaged', async () => {
   const pages = 8192
-  const last = database().length
+  const last = database.length
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: pages, max: last - 1 }),
