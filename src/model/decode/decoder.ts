@@ -1,6 +1,6 @@
 import ort from 'onnxruntime-node'
 import type { ModelConfig } from '../config.ts'
-import { samplerKind, samplerKinds, samplerName } from '../sampling/sampler.ts'
+import { hasMismatch, samplerKind, samplerKinds, samplerName } from '../sampling/sampler.ts'
 import { LazySessions, type SessionOptions, type Tensors } from '../train/sessions.ts'
 import { rotaryTables } from './blocks.ts'
 import { KvCache } from './cache.ts'
@@ -155,11 +155,13 @@ export class Decoder {
   }
 
   async #draw(graph: 'step' | 'sample', rows: readonly Row[], feeds: Tensors): Promise<Tensors> {
-    const names = graph === 'step' ? ['token', 'logprob', ...this.#layerNames] : ['token', 'logprob']
-    const kind = kindOf(rows[0]!.group)
-    const out = await this.#sessions.run(`${graph}-${kind}`, feeds, this.#fetches(names))
+    const kind = samplerKind(rows[0]!.group.request.sampling)
+    const names = ['token', 'logprob', ...(hasMismatch(kind) ? ['drawn'] : [])]
+    if (graph === 'step') names.push(...this.#layerNames)
+    const out = await this.#sessions.run(`${graph}-${samplerName(kind)}`, feeds, this.#fetches(names))
     const [tokens, logprobs] = [out.token!.data as Int32Array, out.logprob!.data as Float32Array]
-    for (const [i, row] of rows.entries()) row.push(tokens[i]!, logprobs[i]!)
+    const drawn = (out.drawn?.data ?? logprobs) as Float32Array
+    for (const [i, row] of rows.entries()) row.push(tokens[i]!, logprobs[i]!, drawn[i]!)
     return out
   }
 

@@ -55,6 +55,7 @@ export class Row {
   readonly index: number
   readonly #tokens: Int32Array
   readonly #logprobs: Float32Array
+  #mismatch = 0
   /** Tokens so far; also the position of the next draw. */
   count = 0
   finished = false
@@ -76,11 +77,12 @@ export class Row {
   }
 
   /** Does nothing once finished: a row may have to stay in its batch. */
-  push(token: number, logprob: number): void {
+  push(token: number, logprob: number, drawn: number): void {
     if (this.finished) return
     const { maxTokens, stopTokens } = this.group.request.sampling
     this.#tokens[this.count] = token
     this.#logprobs[this.count] = logprob
+    this.#mismatch += drawn - logprob
     this.count += 1
     const stopped = stopTokens.includes(token)
     if (!stopped && this.count < maxTokens) return
@@ -88,6 +90,7 @@ export class Row {
     this.group.finish(this.index, {
       tokens: this.#tokens.slice(0, this.count),
       logprobs: this.#logprobs.slice(0, this.count),
+      mismatch: this.#mismatch / this.count,
       finishReason: stopped ? 'stop' : 'length',
       milliseconds: performance.now() - this.group.started,
     })

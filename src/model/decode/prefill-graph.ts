@@ -17,24 +17,24 @@ export function prefillGraph(config: ModelConfig): GraphBuilder {
   const width = g.input('width', 'int32', [])
   const last = g.input('last', 'int64', ['N'])
   const cached = { k: [] as ReturnType<typeof g.op>[], v: [] as ReturnType<typeof g.op>[] }
+  const { num_attention_heads: heads, num_key_value_heads: kv, head_dim: hd } = config
   let sum = g.op('Gather', [w.get('embed')!, tokens])
   let normed = firstNorm(g, config, w, sum)
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const qkv = g.op('MatMul', [normed, w.get(`layers.${layer}.qkv`)!])
-    let [attended, k, v] = g.ops(
-      'GroupQueryAttention',
-      [qkv, null, null, null, null, lengths, width, cos, sin],
-      3,
-      {
-        ...contrib,
-        attrs: {
-          num_heads: config.num_attention_heads,
-          kv_num_heads: config.num_key_value_heads,
-          do_rotary: 1,
-          scale: { float: 1 },
-        },
-      },
-    )
+    // Turned outside of the attention, which would take head widths of a multiple of 16 alone.
+    const [qk, values] = g.ops('Split', [qkv, g.i64([(heads + kv) * hd, kv * hd])], 2, {
+      attrs: { axis: -1 },
+    })
+    const turned = g.op('RotaryEmbedding', [qk!, g.i64([0]), cos, sin], {
+      ...contrib,
+      attrs: { num_heads: heads + kv, rotary_embedding_dim: hd },
+    })
+    const [q, keys] = g.ops('Split', [turned, g.i64([heads * hd, kv * hd])], 2, { attrs: { axis: -1 } })
+    let [attended, k, v] = g.ops('GroupQueryAttention', [q!, keys!, values!, null, null, lengths, width], 3, {
+      ...contrib,
+      attrs: { num_heads: heads, kv_num_heads: kv, scale: { float: 1 } },
+    })
     cached.k.push(k!)
     cached.v.push(v!)
     if (layer === config.num_hidden_layers - 1) {

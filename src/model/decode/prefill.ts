@@ -30,7 +30,7 @@ export function prefillBatches(groups: readonly Group[]): Group[][] {
   return batches
 }
 
-/** Prompts padded on the right. A single one is doubled: see `leastRows`. */
+/** Prompts padded on the right. A single one is doubled: one row alone takes other kernels, which round otherwise. */
 export function prefillFeeds(prompts: readonly Int32Array[]): Tensors {
   const rows = prompts.length === 1 ? [prompts[0]!, prompts[0]!] : prompts
   const width = Math.max(...rows.map((p) => p.length))

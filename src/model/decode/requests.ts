@@ -17,6 +17,11 @@ export interface GeneratedRow {
   tokens: Int32Array
   /** Nats, one a token, in the request's `logprobsMode`. */
   logprobs: Float32Array
+  /**
+   * What an importance ratio would have to make good, nats a token: mean of the log-probability under the distribution drawn from
+   * (temperature, top-k, top-p) less the one in `logprobs`. 0 without a cut and in mode `processed`; 0 when greedy.
+   */
+  mismatch: number
   finishReason: 'stop' | 'length'
   /** Milliseconds from the group's start to this row's last token. */
   milliseconds: number

@@ -1,6 +1,6 @@
 import type { ModelConfig } from '../config.ts'
 import { GraphBuilder, type Value } from '../onnx/builder.ts'
-import { type SamplerKind, sampler, samplerName } from '../sampling/sampler.ts'
+import { drawOutputs, type SamplerKind, sampler, samplerName } from '../sampling/sampler.ts'
 import {
   contrib,
   finishLayer,
@@ -17,7 +17,10 @@ import {
  * returns only the new token's keys and values, which the caller appends. Inputs: the parameters, `cos`, `sin`,
  * `tokens` int32 `[B]`, `positions` int64 `[B, 1]`, `mask` float32 `[B, 1, 1, C]` (added to the scores of the cached
  * places: 0, or a large negative number), `past_k.i` and `past_v.i` `[B, kv heads, C, head_dim]`, and those of the
- * {@link sampler}. Outputs: `token` int32 and `logprob` float32 `[B, 1]`, and `k.i`, `v.i` `[B, kv heads, 1, head_dim]`.
+ * {@link sampler}. Outputs: those of {@link drawOutputs}, and `k.i`, `v.i` `[B, kv heads, 1, head_dim]`.
+ *
+ * Measured on 2 cores, 4 layers x 128, processor time a step of 64 rows: 4.5 ms so; 15.8 ms with onnxruntime's
+ * GroupQueryAttention on caches that it shares with the caller; a `Loop` carries its caches by copying them every turn.
  */
 export function stepGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder {
   const g = new GraphBuilder(`step-${samplerName(kind)}`)
@@ -36,9 +39,7 @@ export function stepGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder 
     cached.push([`k.${layer}`, k], [`v.${layer}`, v])
     ;({ sum, normed } = finishLayer(g, config, w, layer, attended, sum))
   }
-  const { token, logprob } = sampler(g, logits(g, config, w, normed), config.vocab_size, kind)
-  g.output(token, 'int32', ['B', 1], 'token')
-  g.output(logprob, 'float32', ['B', 1], 'logprob')
+  drawOutputs(g, sampler(g, logits(g, config, w, normed), config.vocab_size, kind))
   for (const [name, value] of cached) {
     g.output(value, 'float32', ['B', config.num_key_value_heads, 1, config.head_dim], name)
   }
@@ -49,9 +50,7 @@ export function stepGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder 
 export function sampleGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder {
   const g = new GraphBuilder(`sample-${samplerName(kind)}`)
   const given = g.input('logits', 'float32', ['B', config.vocab_size])
-  const { token, logprob } = sampler(g, given, config.vocab_size, kind)
-  g.output(token, 'int32', ['B', 1], 'token')
-  g.output(logprob, 'float32', ['B', 1], 'logprob')
+  drawOutputs(g, sampler(g, given, config.vocab_size, kind))
   return g
 }
 

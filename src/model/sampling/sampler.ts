@@ -27,6 +27,28 @@ export function samplerName(kind: SamplerKind): string {
   return kind.raw ? `${kind.mode}-raw` : kind.mode
 }
 
+/** Whether what is reported differs from what was drawn from, so that {@link Draw.drawn} is there. */
+export function hasMismatch(kind: SamplerKind): boolean {
+  return kind.mode === 'nucleus' || kind.raw
+}
+
+/** One draw a row, each `[B, 1]`. */
+export interface Draw {
+  /** int32 */
+  token: Value
+  /** float32, nats: as reported, over the whole vocabulary. */
+  logprob: Value
+  /** float32, nats: under the distribution that the token was drawn from. Absent where it is the same. */
+  drawn?: Value
+}
+
+/** Declares `token`, `logprob` and, where it is there, `drawn` as outputs. */
+export function drawOutputs(g: GraphBuilder, { token, logprob, drawn }: Draw): void {
+  g.output(token, 'int32', ['B', 1], 'token')
+  g.output(logprob, 'float32', ['B', 1], 'logprob')
+  if (drawn) g.output(drawn, 'float32', ['B', 1], 'drawn')
+}
+
 /** Above this vocabulary a running sum is cheaper than a product with a triangular matrix. */
 const largestTriangle = 1024
 
@@ -42,12 +64,7 @@ const largestTriangle = 1024
  * Adds the inputs `u`, `inverse_temperature` (float32 `[B, 1]`) and, for `nucleus`, `top_p`, `top_k` (float32 `[B, 1]`,
  * `top_k` is V for no limit) and `candidates` (int64 `[1]`, at least every row's `top_k`).
  */
-export function sampler(
-  g: GraphBuilder,
-  logits: Value,
-  vocab: number,
-  kind: SamplerKind,
-): { token: Value; logprob: Value } {
+export function sampler(g: GraphBuilder, logits: Value, vocab: number, kind: SamplerKind): Draw {
   if (kind.mode === 'greedy') {
     const best = g.op('ArgMax', [logits], { attrs: { axis: -1, keepdims: 1 } })
     return { token: int32(g, best), logprob: pickColumn(g, logSoftmax(g, logits), best) }
@@ -59,12 +76,15 @@ export function sampler(
   if (kind.mode === 'plain') {
     const sums = runningSum(g, g.op('Exp', [scores]), vocab, null)
     const token = countUpTo(g, sums, g.op('Mul', [u, rowMax(g, sums)]))
-    return { token: int32(g, token), logprob: pickColumn(g, reported, token) }
+    const logprob = pickColumn(g, reported, token)
+    if (!kind.raw) return { token: int32(g, token), logprob }
+    return { token: int32(g, token), logprob, drawn: pickColumn(g, scores, token) }
   }
-  const { order, rank, sorted } = nucleus(g, scores, u, vocab)
+  const { order, rank, sorted, keptMass } = nucleus(g, scores, u, vocab)
   const token = pickColumn(g, order, rank)
-  const logprob = kind.raw ? pickColumn(g, reported, token) : pickColumn(g, sorted, rank)
-  return { token: int32(g, token), logprob }
+  const score = pickColumn(g, sorted, rank)
+  const drawn = g.op('Sub', [score, g.op('Log', [keptMass])])
+  return { token: int32(g, token), logprob: kind.raw ? pickColumn(g, reported, token) : score, drawn }
 }
 
 function nucleus(g: GraphBuilder, scores: Value, u: Value, vocab: number) {
@@ -81,7 +101,7 @@ function nucleus(g: GraphBuilder, scores: Value, u: Value, vocab: number) {
   const before = g.op('Sub', [sums, mass])
   const kept = g.op('Less', [before, g.op('Mul', [topP, rowMax(g, sums)])])
   const keptMass = rowMax(g, g.op('Where', [kept, sums, g.f32(0)]))
-  return { sorted, order, rank: countUpTo(g, sums, g.op('Mul', [u, keptMass])) }
+  return { sorted, order, keptMass, rank: countUpTo(g, sums, g.op('Mul', [u, keptMass])) }
 }
 
 function logSoftmax(g: GraphBuilder, x: Value): Value {

@@ -14,7 +14,7 @@ export const tiny: ModelConfig = {
   num_hidden_layers: 2,
   num_attention_heads: 4,
   num_key_value_heads: 2,
-  head_dim: 16,
+  head_dim: 8,
   intermediate_size: 64,
   rms_norm_eps: 1e-5,
   rope_theta: 10_000,
