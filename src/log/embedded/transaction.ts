@@ -33,7 +33,7 @@ interface Put {
 }
 
 /** Bytes packed in one turn of the event loop. */
-const packBytes = 8 * 1024 * 1024
+const packBytes = 2 * 1024 * 1024
 
 /** The commits that share one LMDB transaction. Settled positions change in the state at once; topics in {@link apply}. */
 export class Transaction {
