@@ -4,7 +4,7 @@ import { admissionBudget } from '../../streams/coordinator-state.ts'
 import { type Decision, decide } from '../../streams/decide.ts'
 import type { RlStage, StageSpec } from '../../topics/index.ts'
 import { type Fate, type Outcome, Simulation } from './simulate.ts'
-import { rlStage, sftStage } from './stages.ts'
+import { outcomeOf, rlStage, sftStage } from './stages.ts'
 
 const domains = ['math', 'code']
 
@@ -159,6 +159,25 @@ describe('admission', () => {
     )
     // Rewards 1 and 0, 1 and 1, and a lone 1; lengths 2 and 3, but 3 alone in the lost group.
     expect(close!.stats).toEqual({ reward: 4 / 5, responseLength: 13 / 5, truncated: 0 })
+  })
+
+  test('its last bits do not depend on who finished first', () => {
+    const stage = rlStage({ steps: 1, prompts: 3 })
+    const means = [
+      [0, 1, 2],
+      [2, 1, 0],
+    ].map((order) => {
+      const run = new Simulation([stage], [], always('kept'))
+      while (of(run, 'admit').length === 0) run.tick(first)
+      for (const admission of order) {
+        const record = outcomeOf(stage, { admission }, [[0.1, 0.3, 0.6][admission]!, 0])
+        run.state.fold({ type: 'outcome', record, offset: 0, hash: '' })
+      }
+      const decision = decide(run.state, [])
+      return decision?.type === 'close' && decision.stats.reward
+    })
+    expect(0.1 + 0.3 + 0.6).not.toBe(0.6 + 0.3 + 0.1)
+    expect(means).toEqual([(0.1 + 0.3 + 0.6) / 6, (0.1 + 0.3 + 0.6) / 6])
   })
 
   test('admission indices go on from step to step', () => {
