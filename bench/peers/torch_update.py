@@ -54,7 +54,7 @@ def time_steps(shape: dict, steps: int) -> tuple[int, list[float]]:
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        float(loss), float(entropy)
+        float(loss.detach()), float(entropy)
         times.append((time.perf_counter() - start) * 1000)
     return sum(p.numel() for p in model.parameters()), times[3:]
 
