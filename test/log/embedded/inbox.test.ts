@@ -40,36 +40,40 @@ test('a command of another process takes effect within 200 ms', async () => {
   expect(delays.toSorted((a, b) => a - b)[10]).toBeLessThan(200)
 })
 
-test(`kill -9 of the sender and of the appending process: whole commands are taken once, half ones never`, async () => {
-  using folder = temporaryFolder()
-  await (await append(folder.path)).close()
-  let from = 0
-  const acknowledged: number[] = []
-  for (let i = 0; i < kills; i++) {
-    const sender = new Child('sender.ts', [folder.path, String(from), '1000000', '300000'])
-    const taker = new Child('taker.ts', [folder.path])
-    await sender.line((line) => line.startsWith('ack'))
-    if (i % 2 === 0) await taker.line((line) => line.startsWith('took'))
-    await setTimeout(Math.random() * 100)
-    await sender.kill()
-    await setTimeout(Math.random() * 30)
-    await taker.kill()
-    acknowledged.push(...numbers(sender, 'ack'))
-    from = numbers(sender, 'begin').at(-1)! + 1
-  }
-  await using log = await append(folder.path)
-  const left = await pending(log)
-  const taken = await ids(log)
-  const all = [...taken, ...left.map(({ payload }) => (payload as { n: number }).n)]
-  expect(new Set(all).size).toBe(all.length)
-  for (const n of acknowledged) expect(all).toContain(n)
-  // Unacknowledged ones may have arrived, whole; at most one of each sender.
-  expect(all.length).toBeLessThanOrEqual(acknowledged.length + kills)
-  for (const { payload } of left) expect((payload as { filler: string }).filler).toHaveLength(300_000)
-  expect(existsSync(join(folder.path, 'inbox', 'tmp'))).toBe(true)
-  expect(readdirSync(join(folder.path, 'inbox', 'tmp'))).toEqual([])
-  expect(readdirSync(join(folder.path, 'inbox', 'bad'))).toEqual([])
-})
+test(
+  `kill -9 of the sender and of the appending process: whole commands are taken once, half ones never`,
+  async () => {
+    using folder = temporaryFolder()
+    await (await append(folder.path)).close()
+    let from = 0
+    const acknowledged: number[] = []
+    for (let i = 0; i < kills; i++) {
+      const sender = new Child('sender.ts', [folder.path, String(from), '1000000', '300000'])
+      const taker = new Child('taker.ts', [folder.path])
+      await sender.line((line) => line.startsWith('ack'))
+      if (i % 2 === 0) await taker.line((line) => line.startsWith('took'))
+      await setTimeout(Math.random() * 100)
+      await sender.kill()
+      await setTimeout(Math.random() * 30)
+      await taker.kill()
+      acknowledged.push(...numbers(sender, 'ack'))
+      from = numbers(sender, 'begin').at(-1)! + 1
+    }
+    await using log = await append(folder.path)
+    const left = await pending(log)
+    const taken = await ids(log)
+    const all = [...taken, ...left.map(({ payload }) => (payload as { n: number }).n)]
+    expect(new Set(all).size).toBe(all.length)
+    for (const n of acknowledged) expect(all).toContain(n)
+    // Unacknowledged ones may have arrived, whole; at most one of each sender.
+    expect(all.length).toBeLessThanOrEqual(acknowledged.length + kills)
+    for (const { payload } of left) expect((payload as { filler: string }).filler).toHaveLength(300_000)
+    expect(existsSync(join(folder.path, 'inbox', 'tmp'))).toBe(true)
+    expect(readdirSync(join(folder.path, 'inbox', 'tmp'))).toEqual([])
+    expect(readdirSync(join(folder.path, 'inbox', 'bad'))).toEqual([])
+  },
+  30_000 + kills * 5000,
+)
 
 test('commands come in the order of their submission and stay until a commit takes them', async () => {
   using folder = temporaryFolder()
