@@ -60,9 +60,9 @@ async function live(log: TopicLog, epoch: number): Promise<Model> {
  */
 function written(log: MemoryLog) {
   const sorted = <T>(values: T[], key: (v: T) => string) => values.sort((a, b) => (key(a) < key(b) ? -1 : 1))
-  const placed = ({ rolloutOffset: _, ...rest }: { rolloutOffset: number }) => rest
+  const placed = ({ rolloutOffset: _o, ...rest }: { rolloutOffset: number }) => rest
   return {
-    control: log.values(control).map(({ epoch: _, ...c }) => ({
+    control: log.values(control).map(({ epoch: _e, ...c }) => ({
       ...c,
       ...(c.type === 'batch-closed' ? { groups: c.groups.map(({ outcomeOffset: _o, ...g }) => g) } : {}),
     })),
@@ -76,7 +76,7 @@ function written(log: MemoryLog) {
     })),
     gradientBatches: log.values(gradientBatches),
     updates: log.values(updates),
-    checkpoints: log.values(checkpoints).map(({ writerEpoch: _, ...c }) => c),
+    checkpoints: log.values(checkpoints).map(({ writerEpoch: _w, ...c }) => c),
     evaluations: log.values(evaluations),
   }
 }
@@ -92,12 +92,21 @@ test('a run is what its config says: steps, replacements, checkpoints, scores', 
   expect(topics.control.map((c) => ('step' in c ? `${c.type} ${c.stage}/${c.step}` : c.type))).toEqual([
     'run-begin',
     'stage-begin',
-    ...['batch-closed sft/1', 'batch-closed sft/2'],
-    ...['stage-drain', 'stage-end', 'stage-begin'],
-    ...['batch-closed math/1', 'batch-closed math/2', 'batch-closed math/3'],
-    ...['stage-drain', 'stage-end', 'stage-begin'],
+    'batch-closed sft/1',
+    'batch-closed sft/2',
+    'stage-drain',
+    'stage-end',
+    'stage-begin',
+    'batch-closed math/1',
+    'batch-closed math/2',
+    'batch-closed math/3',
+    'stage-drain',
+    'stage-end',
+    'stage-begin',
     'batch-closed again/1',
-    ...['stage-drain', 'stage-end', 'run-end'],
+    'stage-drain',
+    'stage-end',
+    'run-end',
   ])
   expect(topics.updates.map((u) => u.version)).toEqual([1, 2, 3, 4, 5, 6])
   expect(model.applied).toEqual(topics.gradientBatches.filter((b) => b.kind === 'batch').map((b) => b.id))

@@ -101,7 +101,13 @@ describe('the run', () => {
     await until(log, control as Topic<unknown>, 3)
     const record = log.values(control)[2]!
     expect(record).toMatchObject({
-      ...{ type: 'batch-closed', step: 1, baseVersion: 0, version: 1, opens: true, epoch: 1, seq: 2 },
+      type: 'batch-closed',
+      step: 1,
+      baseVersion: 0,
+      version: 1,
+      opens: true,
+      epoch: 1,
+      seq: 2,
       groups: [{ groupId: 'math-1', admission: 1, outcomeOffset: 0 }],
       counts: { admitted: 2, kept: 1, filtered: 1, lost: 0 },
     })
@@ -109,7 +115,7 @@ describe('the run', () => {
     expect(log.values(mathPrompts)).toHaveLength(2)
     const model = new Model()
     const update = await model.apply(
-      { ...{ baseVersion: 0, version: 1, id: 'math/1', stage: 'math', domain: 'math', step: 1 }, ...empty },
+      { baseVersion: 0, version: 1, id: 'math/1', stage: 'math', domain: 'math', step: 1, ...empty },
       0,
     )
     await log.commit({ append: [{ topic: updates, value: update } as Append], settle: [] })

@@ -96,10 +96,10 @@ function rowsOf(batch: GradientBatch) {
       const at = r * m.cols
       const end = at + m.lengths[r]!
       return {
-        tokens: [...m.tokens.slice(at, end)],
-        mask: [...m.lossMask.slice(at, end)],
+        tokens: Array.from(m.tokens.subarray(at, end)),
+        mask: Array.from(m.lossMask.subarray(at, end)),
         weight: m.rowWeights[r]!,
-        old: m.oldLogprobs && [...m.oldLogprobs.slice(at, end)],
+        old: m.oldLogprobs && Array.from(m.oldLogprobs.subarray(at, end)),
       }
     }),
   )
@@ -208,15 +208,13 @@ describe('a step of groups', () => {
 
   test('the options of the stage and the rate of the step', async () => {
     const stage = rlStage({
-      ...{
-        steps: 4,
-        schedule: 'linear',
-        lr: 0.4,
-        klCoef: 0.1,
-        weightDecay: 0.01,
-        maxGradNorm: 2,
-        temperature: 0.6,
-      },
+      steps: 4,
+      schedule: 'linear',
+      lr: 0.4,
+      klCoef: 0.1,
+      weightDecay: 0.01,
+      maxGradNorm: 2,
+      temperature: 0.6,
     })
     const { listed } = await group(stage, 0, [1, 0])
     await step([listed], { step: 3 })
@@ -308,7 +306,10 @@ describe('a supervised step', () => {
         value: {
           ...arithmetic.demonstration(stage, admission),
           responseTokens: new Int32Array(admission + 1).fill(admission + 1),
-          ...{ id: `d${admission}`, stage: 'sft', step: 1, admission },
+          id: `d${admission}`,
+          stage: 'sft',
+          step: 1,
+          admission,
         },
       })),
     )

@@ -116,8 +116,19 @@ export class Model implements UpdateSink, Policy, Evaluator {
     const measured = { loss: 0, gradNorm: 0, entropy: 0, kl: 0, clipFraction: 0, ratioMean: 1, ratioMax: 1 }
     const rows = batch.microBatches.reduce((n, m) => n + m.rows, 0)
     return {
-      ...{ id, stage, domain, step, version, stats, rows, ...measured },
-      ...{ gradientBatchOffset: offset, lr: batch.options!.lr, tokens: 0, staleness: 0, durationMs: 0 },
+      id,
+      stage,
+      domain,
+      step,
+      version,
+      stats,
+      rows,
+      ...measured,
+      gradientBatchOffset: offset,
+      lr: batch.options!.lr,
+      tokens: 0,
+      staleness: 0,
+      durationMs: 0,
     }
   }
 
@@ -161,9 +172,21 @@ export class Model implements UpdateSink, Policy, Evaluator {
   async evaluate(checkpoint: Checkpoint, stage: string, domain: string): Promise<Evaluation> {
     const passed = digest(checkpoint.weightsHash, domain)[0]! % 5
     return {
-      ...{ id: `${stage}/${domain}`, stage, domain, version: checkpoint.version, checkpoint: checkpoint.id },
-      ...{ split: 'held-out', metric: 'greedy-accuracy', n: 4, passed, score: passed / 4, interval: [0, 1] },
-      ...{ verdicts: Uint8Array.of(0, 0, 0, 0), responseLength: 1, truncated: 0, durationMs: 0 },
+      id: `${stage}/${domain}`,
+      stage,
+      domain,
+      version: checkpoint.version,
+      checkpoint: checkpoint.id,
+      split: 'held-out',
+      metric: 'greedy-accuracy',
+      n: 4,
+      passed,
+      score: passed / 4,
+      interval: [0, 1],
+      verdicts: Uint8Array.of(0, 0, 0, 0),
+      responseLength: 1,
+      truncated: 0,
+      durationMs: 0,
     }
   }
 }
