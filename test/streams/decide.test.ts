@@ -168,11 +168,14 @@ describe('admission', () => {
       [2, 1, 0],
     ].map((order) => {
       const run = new Simulation([stage], [], always('kept'))
-      while (of(run, 'admit').length === 0) run.tick(first)
+      while (decide(run.state, [])?.type !== 'admit') run.tick(first)
+      const admit = decide(run.state, [])!
+      // Read before the prompts that they answer.
       for (const admission of order) {
         const record = outcomeOf(stage, { admission }, [[0.1, 0.3, 0.6][admission]!, 0])
         run.state.fold({ type: 'outcome', record, offset: 0, hash: '' })
       }
+      run.execute(admit)
       const decision = decide(run.state, [])
       return decision?.type === 'close' && decision.stats.reward
     })
