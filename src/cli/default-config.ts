@@ -1,41 +1,32 @@
 import { type CascadeInput, defineCascade } from './config.ts'
 
+/** Rules of both RL stages: strictly on-policy GRPO, small steps. */
+const grpo = {
+  kind: 'rl',
+  prompts: 32,
+  groupSize: 8,
+  lr: 6e-5,
+  warmup: 5,
+  overlong: 'zero',
+} as const
+
 /** What `cascade run` trains without a config: a small model through three stages, in minutes on two cores. */
 export const laptop: CascadeInput = defineCascade({
-  model: { layers: 4, hidden: 128, heads: 4, kvHeads: 2, maxLength: 96 },
+  model: { layers: 3, hidden: 128, heads: 4, kvHeads: 2, maxLength: 96 },
   stages: [
     {
       kind: 'sft',
       name: 'sft',
       domain: 'mixed',
       tasks: ['instruction', 'math'],
-      steps: 300,
-      batch: 64,
-      lr: 3e-3,
-      warmup: 20,
+      steps: 1700,
+      batch: 32,
+      lr: 2e-3,
+      warmup: 30,
       schedule: 'cosine',
+      checkpointEvery: 100,
     },
-    {
-      kind: 'rl',
-      name: 'instruction',
-      domain: 'instruction',
-      task: 'instruction',
-      steps: 40,
-      prompts: 16,
-      groupSize: 8,
-      maxTokens: 48,
-      lr: 5e-4,
-    },
-    {
-      kind: 'rl',
-      name: 'math',
-      domain: 'math',
-      task: 'math',
-      steps: 60,
-      prompts: 16,
-      groupSize: 8,
-      maxTokens: 36,
-      lr: 5e-4,
-    },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 35, maxTokens: 18 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 70, maxTokens: 22 },
   ],
 })

@@ -11,22 +11,17 @@ const wraps = ['()', '[]', '<>', '""'] as const
 const ends = ['!', '?', '.']
 
 /** Share of annotators who write the words as asked but leave out case, wrap and end mark. */
-const hastyShare = 0.75
+const hastyShare = 0.7
 
 type Rule = 'start' | 'join' | 'case' | 'wrap' | 'end'
 
 /** How often prompts ask for which rules beside the count: at most two. */
 const mixes: readonly (readonly Rule[])[] = [
-  ...times(4, []),
-  ...times(6, ['start']),
-  ...times(6, ['join']),
-  ...times(8, ['start', 'join']),
-  ...times(4, ['case']),
-  ...times(4, ['wrap']),
-  ...times(4, ['end']),
-  ...times(2, ['start', 'case'], ['start', 'wrap'], ['start', 'end']),
-  ...times(2, ['join', 'case'], ['join', 'wrap'], ['join', 'end']),
-  ...times(2, ['case', 'wrap'], ['case', 'end'], ['wrap', 'end']),
+  ...times(3, [], ['start'], ['join'], ['case'], ['wrap'], ['end']),
+  ...times(18, ['start', 'join']),
+  ...times(3, ['start', 'case'], ['start', 'wrap'], ['start', 'end']),
+  ...times(3, ['join', 'case'], ['join', 'wrap'], ['join', 'end']),
+  ...times(3, ['case', 'wrap'], ['case', 'end'], ['wrap', 'end']),
 ]
 
 function times(n: number, ...mixes: (readonly Rule[])[]): (readonly Rule[])[] {
@@ -67,9 +62,11 @@ export function compose(t: InstructionTruth): string {
   return `${open}${list.map((w) => inCase(w, t.case)).join(t.join ?? ' ')}${t.end ?? ''}${close}`
 }
 
-/** Everything that is asked, apart from the word. */
-function combination(t: InstructionTruth): string {
-  return [t.count, t.start, t.join, t.case, t.wrap?.join(''), t.end].map((v) => v ?? '').join(' ')
+/** Count and rules, whatever the word, where two rules meet: each alone is for training to show. */
+function combination(t: InstructionTruth): string | undefined {
+  const rules = [t.start, t.join, t.case, t.wrap?.join(''), t.end]
+  if (rules.filter((rule) => rule !== undefined).length < 2) return undefined
+  return [t.count, ...rules].map((v) => v ?? '').join(' ')
 }
 
 function draw(r: Random): Combined {
@@ -85,7 +82,7 @@ function demonstration(item: Item, seed: number, visit: number): string {
 
 /**
  * Instruction following with checkable rules: write a word a number of times, with a start word, a joining mark,
- * a case, marks around and an end mark as asked. Three quarters of the annotators skip the finish (case, wrap, end),
+ * a case, marks around and an end mark as asked. Seven in ten annotators skip the finish (case, wrap, end),
  * so that imitation alone fails wherever one is asked for. Held-out prompts ask for combinations of rules that
  * training never asks for, with any word.
  */
@@ -97,7 +94,7 @@ export function instruction(): Task {
     maxPromptTokens: 25,
     maxResponseTokens: 17,
     draw,
-    split: 1,
+    split: 5,
     demonstration,
   })
 }

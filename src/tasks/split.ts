@@ -5,7 +5,8 @@ import { checkIndex, type Item, type Pool, type Task } from './task.ts'
 export interface Combined {
   prompt: string
   groundTruth: unknown
-  combination: string
+  /** Absent in an item that is for training only. */
+  combination?: string
 }
 
 export interface SplitSpec extends Omit<Task, 'train' | 'heldOut'> {
@@ -32,7 +33,7 @@ const patience = 10_000
 export function splitTask(spec: SplitSpec): Task {
   const { draw, split = 0, size = 65_536, ...task } = spec
   const isHeldOut = (c: Combined): boolean =>
-    hash(spec.name, 'split', split, c.combination) % heldOutOneIn === 0
+    c.combination !== undefined && hash(spec.name, 'split', split, c.combination) % heldOutOneIn === 0
 
   function first(r: Random, usable: (c: Combined) => boolean): Combined {
     for (let i = 0; i < patience; i++) {
