@@ -172,15 +172,15 @@ describe('admission', () => {
       const admit = decide(run.state, [])!
       // Read before the prompts that they answer.
       for (const admission of order) {
-        const record = outcomeOf(stage, { admission }, [[0.1, 0.3, 0.6][admission]!, 0])
+        const record = outcomeOf(stage, { admission }, [[0.1, 0.2, 0.3][admission]!, 0])
         run.state.fold({ type: 'outcome', record, offset: 0, hash: '' })
       }
       run.execute(admit)
       const decision = decide(run.state, [])
       return decision?.type === 'close' && decision.stats.reward
     })
-    expect(0.1 + 0.3 + 0.6).not.toBe(0.6 + 0.3 + 0.1)
-    expect(means).toEqual([(0.1 + 0.3 + 0.6) / 6, (0.1 + 0.3 + 0.6) / 6])
+    expect((0.1 + 0.2 + 0.3) / 6).not.toBe((0.3 + 0.2 + 0.1) / 6)
+    expect(means).toEqual([(0.1 + 0.2 + 0.3) / 6, (0.1 + 0.2 + 0.3) / 6])
   })
 
   test('admission indices go on from step to step', () => {
