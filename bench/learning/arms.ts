@@ -1,5 +1,5 @@
-import { join } from 'node:path'
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { CascadeInput } from '../../src/cli/config.ts'
 import type { RlStage, StageSpec } from '../../topics/index.ts'
 import { stageSpecSchema } from '../../topics/index.ts'

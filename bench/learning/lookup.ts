@@ -1,10 +1,10 @@
 import { tokenizer } from '../../src/model/tokenizer/index.ts'
+import { tasks } from '../../src/tasks/index.ts'
 import { compose } from '../../src/tasks/instruction.ts'
 import { parsePrompt, workOut } from '../../src/tasks/math.ts'
 import { createPromptSource } from '../../src/tasks/source.ts'
-import { tasks } from '../../src/tasks/index.ts'
-import { instructionTruth } from '../../src/verifiers/instruction.ts'
 import { verifiers } from '../../src/verifiers/index.ts'
+import { instructionTruth } from '../../src/verifiers/instruction.ts'
 
 /** Training prompts that are looked through: about as many as a run's warm start and one RL stage meet. */
 const size = 20_000
