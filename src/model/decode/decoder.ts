@@ -41,6 +41,7 @@ export class Decoder {
   readonly #deterministic: boolean
   readonly #tables: Tensors
   readonly #layerNames: readonly string[]
+  #places: { rows: number; tensors: Tensors } | undefined
   /** Rows under way; row i has row i of the cache. */
   #rows: Row[] = []
 
@@ -157,8 +158,8 @@ export class Decoder {
   async #draw(graph: 'step' | 'sample', rows: readonly Row[], feeds: Tensors): Promise<Tensors> {
     const kind = samplerKind(rows[0]!.group.request.sampling)
     const names = ['token', 'logprob', ...(hasMismatch(kind) ? ['drawn'] : [])]
-    if (graph === 'step') names.push(...this.#layerNames)
-    const out = await this.#sessions.run(`${graph}-${samplerName(kind)}`, feeds, this.#fetches(names))
+    const into = { ...this.#fetches(names), ...(graph === 'step' ? this.#newPlaces() : {}) }
+    const out = await this.#sessions.run(`${graph}-${samplerName(kind)}`, feeds, into)
     const [tokens, logprobs] = [out.token!.data as Int32Array, out.logprob!.data as Float32Array]
     const drawn = (out.drawn?.data ?? logprobs) as Float32Array
     for (const [i, row] of rows.entries()) row.push(tokens[i]!, logprobs[i]!, drawn[i]!)
@@ -181,6 +182,17 @@ export class Decoder {
       this.#rows.pop()
     }
     if (this.#rows.length === 0) this.#cache.clear()
+  }
+
+  /** Where a step leaves its keys and values: the same memory as long as the batch keeps its size. */
+  #newPlaces(): Tensors {
+    const { num_key_value_heads: heads, head_dim } = this.#config
+    const rows = this.#cache.rows
+    if (this.#places?.rows === rows) return this.#places.tensors
+    const tensor = () =>
+      new ort.Tensor('float32', new Float32Array(rows * heads * head_dim), [rows, heads, 1, head_dim])
+    this.#places = { rows, tensors: Object.fromEntries(this.#layerNames.map((name) => [name, tensor()])) }
+    return this.#places.tensors
   }
 
   #fetches(names: readonly string[]): Record<string, null> {
