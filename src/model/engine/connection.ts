@@ -115,7 +115,8 @@ export class Connection implements AsyncDisposable {
   #take(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)
-    if (this.#pending.size === 0) this.#worker.unref()
+    // While it closes the worker stays referenced: an answer that comes late must not let the process end first.
+    if (this.#pending.size === 0 && !this.#ended) this.#worker.unref()
     return pending
   }
 
@@ -123,5 +124,6 @@ export class Connection implements AsyncDisposable {
     if (this.#ended) return
     this.#ended = new CascadeError('ENGINE_FAILED', `engine: ${reason}`, { cause })
     for (const id of this.#pending.keys()) this.#take(id)?.reject(this.#ended)
+    this.#worker.unref()
   }
 }

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
 import { Connection } from '../../../src/model/engine/connection.ts'
@@ -51,4 +53,24 @@ test('an error that is no CascadeError arrives as ENGINE_FAILED; what cannot be 
   const unsendable = { seed: () => 1 } as unknown as number
   await expect(connection.call('initialise', [unsendable])).rejects.toThrow('could not be cloned')
   await connection[Symbol.asyncDispose]()
+})
+
+test('an answer that comes late, of a call that was aborted, does not let the process end before the worker has', async () => {
+  const program = `
+    import { Worker } from 'node:worker_threads'
+    import { Connection } from ${JSON.stringify(new URL('../../../src/model/engine/connection.ts', import.meta.url).href)}
+    const worker = new Worker(\`
+      const { parentPort } = require('node:worker_threads')
+      parentPort.on('message', ({ id, op, close }) => {
+        if (op) setTimeout(() => parentPort.postMessage({ id, value: undefined }), 100)
+        if (close) setTimeout(() => process.exit(0), 300)
+      })\`, { eval: true })
+    const connection = new Connection(worker)
+    connection.ready.catch(() => {})
+    await connection.call('exportState', [], { signal: AbortSignal.timeout(20) }).catch(() => {})
+    await connection[Symbol.asyncDispose]()
+    console.log('closed')`
+  const args = ['--input-type=module', '--eval', program]
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  expect(stdout).toBe('closed\n')
 })
