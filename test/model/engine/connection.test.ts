@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
@@ -70,7 +73,14 @@ test('an answer that comes late, of a call that was aborted, does not let the pr
     await connection.call('exportState', [], { signal: AbortSignal.timeout(20) }).catch(() => {})
     await connection[Symbol.asyncDispose]()
     console.log('closed')`
-  const args = ['--input-type=module', '--eval', program]
-  const { stdout } = await promisify(execFile)(process.execPath, args)
-  expect(stdout).toBe('closed\n')
+  // From a file: a program given by --eval ends in another way.
+  const folder = await mkdtemp(join(tmpdir(), 'cascade-connection-'))
+  try {
+    const file = join(folder, 'late.mjs')
+    await writeFile(file, program)
+    const { stdout } = await promisify(execFile)(process.execPath, [file])
+    expect(stdout).toBe('closed\n')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })
