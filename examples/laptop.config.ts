@@ -1,0 +1,35 @@
+import { defineCascade } from 'cascade-rl'
+
+/** What `cascade run` trains without a config, to copy and change. Field by field: `src/cli/config.ts`, `topics/stage-spec.ts`. */
+
+/** Rules of both RL stages: strictly on-policy GRPO, small steps. */
+const grpo = {
+  kind: 'rl',
+  /** Kept groups a step, and rollouts a group. */
+  prompts: 32,
+  groupSize: 8,
+  lr: 6e-5,
+  warmup: 5,
+  /** A response that is cut off at `maxTokens` scores 0. */
+  overlong: 'zero',
+} as const
+
+export default defineCascade({
+  model: { layers: 3, hidden: 128, heads: 4, kvHeads: 2, maxLength: 96 },
+  stages: [
+    {
+      kind: 'sft',
+      name: 'sft',
+      domain: 'mixed',
+      tasks: ['instruction', 'math'],
+      steps: 1600,
+      batch: 32,
+      lr: 2e-3,
+      warmup: 30,
+      schedule: 'cosine',
+      checkpointEvery: 100,
+    },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 50, maxTokens: 18 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22 },
+  ],
+})
