@@ -48,7 +48,7 @@ export async function supervised(log: TopicLog, stage: SftStage, closed: BatchCl
     at = next
   }
   const tokens = rows.reduce((sum, r) => sum + r.response.length, 0)
-  for (const row of rows) row.weight = 1 / tokens
+  for (const row of rows) row.weight = tokens > 0 ? 1 / tokens : 0
   return { members, rows, stats: {} }
 }
 

@@ -75,6 +75,7 @@ async function packed(log: TopicLog, options: PackOptions, record: Control): Pro
       ...(stage.kind === 'rl' && stage.clipLow !== undefined ? { clipLow: stage.clipLow } : {}),
       ...(stage.kind === 'rl' && stage.clipHigh !== undefined ? { clipHigh: stage.clipHigh } : {}),
       klCoef: stage.kind === 'rl' ? stage.klCoef : 0,
+      objective: stage.kind === 'sft' ? 'likelihood' : 'policy',
     },
     resetOptimizer: record.opens && stage.resetOptimizer,
     // The last step's comes with the flush.

@@ -28,6 +28,8 @@ export const updateOptionsSchema = z.looseObject({
   clipLow: finite.optional(),
   clipHigh: finite.optional(),
   klCoef: finite.min(0),
+  /** What the loss stands for: `likelihood` of demonstrations, or the surrogate of a `policy` gradient. */
+  objective: z.enum(['likelihood', 'policy']).optional(),
 })
 export type UpdateOptionsRecord = z.infer<typeof updateOptionsSchema>
 

@@ -10,7 +10,10 @@ export const updateSchema = z.looseObject({
   step: z.int().min(1),
   version: z.int().min(1),
   gradientBatchOffset: count,
+  /** Mean of `-log p` over the trained tokens in supervised training, otherwise the surrogate loss with the KL term. */
   loss: finite,
+  /** Mean of `-log p` over the trained tokens, in nats. */
+  nll: finite.optional(),
   gradNorm: finite,
   entropy: finite,
   kl: finite,

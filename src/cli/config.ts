@@ -92,6 +92,14 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
   if (twice !== undefined) {
     throw new CascadeError('CONFIG_INVALID', `${where}: stages: expected distinct names, got ${twice} twice`)
   }
+  for (const [i, stage] of parsed.data.stages.entries()) {
+    if (stage.kind === 'rl' && stage.minGroups > stage.prompts) {
+      throw new CascadeError(
+        'CONFIG_INVALID',
+        `${where}: stages[${i}].minGroups: expected at most stages[${i}].prompts (${stage.prompts}), got ${stage.minGroups}`,
+      )
+    }
+  }
   const { hidden, heads, kvHeads = heads } = parsed.data.model
   // The runtime's attention kernel takes head widths that are multiples of 16.
   if (hidden % (16 * heads) !== 0) {

@@ -1,5 +1,6 @@
 import type { Clock, UpdateSink } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint, type GradientBatch, type Update } from '../../topics/index.ts'
+import type { StepResult } from '../model/engine/index.ts'
 import { tokenizer } from '../model/tokenizer/index.ts'
 import { encodeCheckpoint } from '../model/weights/checkpoint.ts'
 import type { VersionedEngine } from '../policy/versioned-engine.ts'
@@ -19,7 +20,10 @@ export interface EngineSinkOptions {
   stage?: string
 }
 
-/** Applies gradient batches with the engine of this process. */
+/**
+ * Applies gradient batches with the engine of this process. One without a single trained token makes a version of the same
+ * weights: its number was given out when the step closed, before anybody looked at the tokens.
+ */
 export function engineSink(options: EngineSinkOptions): UpdateSink {
   const { versioned, store, clock } = options
   const { engine } = versioned
@@ -52,7 +56,8 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
           m.refLogprobs = (await engine.score(m, settings.temperature, 'reference')).logProbs
         }
       }
-      const result = await engine.step(micro, settings)
+      const trained = micro.some((m) => m.lossMask.includes(1))
+      const result = trained ? await engine.step(micro, settings) : untrained
       versioned.set(batch.version)
       return {
         id: batch.id,
@@ -61,7 +66,9 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
         step: batch.step,
         version: batch.version,
         gradientBatchOffset: offset,
-        loss: result.loss,
+        // With weights that sum to 1 the surrogate of a supervised step is -1 whatever is learnt.
+        loss: settings.objective === 'likelihood' ? result.nll : result.loss,
+        nll: result.nll,
         gradNorm: result.gradNorm,
         entropy: result.entropy,
         kl: result.kl,
@@ -107,6 +114,19 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
     },
   }
 }
+
+/** What a step over no token measures. */
+const untrained: StepResult = Object.freeze({
+  loss: 0,
+  nll: 0,
+  gradNorm: 0,
+  entropy: 0,
+  kl: 0,
+  clipFraction: 0,
+  ratioMean: 1,
+  ratioMax: 1,
+  tokens: 0,
+})
 
 /** Every checkpoint of a stage's end, and the newest `count` of the others. */
 export function keptOf(written: readonly Pick<Checkpoint, 'id' | 'reason'>[], count: number): Set<string> {

@@ -221,7 +221,7 @@ describe('a step of groups', () => {
     const [batch] = await packed(stage)
     const { betas, eps } = stage
     const given = { betas, eps, weightDecay: 0.01, maxGradNorm: 2, temperature: 0.6, klCoef: 0.1 }
-    expect(batch!.options).toEqual({ ...given, lr: 0.4 * 0.5 })
+    expect(batch!.options).toEqual({ ...given, lr: 0.4 * 0.5, objective: 'policy' })
   })
 
   test('log-probabilities without the temperature are trained without it', async () => {
@@ -330,7 +330,23 @@ describe('a supervised step', () => {
         old: undefined,
       })),
     )
-    expect(batch!.options).toMatchObject({ temperature: 1, klCoef: 0 })
+    expect(batch!.options).toMatchObject({ temperature: 1, klCoef: 0, objective: 'likelihood' })
+  })
+
+  test('with empty responses alone is a batch without a trained token', async () => {
+    const value = {
+      ...arithmetic.demonstration(stage, 0),
+      responseTokens: new Int32Array(0),
+      id: 'd0',
+      stage: 'sft',
+      step: 1,
+      admission: 0,
+    }
+    await append({ topic: demonstrations, value })
+    await sft({ from: 0, to: 1 })
+    const [batch] = await packed(stage)
+    expect(batch).toMatchObject({ baseVersion: 0, version: 1 })
+    expect(rowsOf(batch!)).toEqual([{ tokens: [1, 2], mask: [0, 0], weight: 0, old: undefined }])
   })
 
   test('is cut into rectangles by the plan', async () => {

@@ -6,7 +6,7 @@ import { policyLoss } from './ops/policy-loss.ts'
 import { forward, vectorInput } from './transformer.ts'
 
 /** The scalars that `update` and `accumulate` report, summed over the tokens of their micro-batch. */
-export const statNames = ['loss', 'kl', 'clipped', 'ratio', 'ratio_max', 'entropy'] as const
+export const statNames = ['loss', 'kl', 'clipped', 'ratio', 'ratio_max', 'entropy', 'log_prob'] as const
 export type StatName = (typeof statNames)[number]
 
 /**
@@ -42,8 +42,8 @@ export function lossGradients(
   const logits = forward(tape, config, vars, { tokens, places, inverseTemperature })
   const [logProbs, entropy] = tape.apply(targetLogProbs, [logits, targets], null)
   const [loss, kl, clipped, ratio, most] = tape.apply(policyLoss, [logProbs!], attrs)
-  const entropySum = g.op('ReduceSum', [entropy!.value], { attrs: { keepdims: 0 } })
-  const stats = [...[loss, kl, clipped, ratio, most].map((v) => v!.value), entropySum]
+  const sums = [entropy, logProbs].map((v) => g.op('ReduceSum', [v!.value], { attrs: { keepdims: 0 } }))
+  const stats = [...[loss, kl, clipped, ratio, most].map((v) => v!.value), ...sums]
   for (const [i, name] of statNames.entries()) g.output(stats[i]!, 'float32', [], name)
   const wrt: Var[] = parameters(config).map((p) => vars.get(p.name)!)
   return tape.gradients(loss!, g.f32(1), wrt, initial)

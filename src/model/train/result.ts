@@ -5,6 +5,8 @@ import type { Tensors } from './sessions.ts'
 export interface StepResult {
   /** Policy loss plus KL term, as weighted by the batch: a sum over tokens. */
   loss: number
+  /** Mean of `-log p`, nats, at the step's temperature: what a supervised step lowers. */
+  nll: number
   /** Global gradient norm before clipping. */
   gradNorm: number
   /** Nats, at the step's temperature. */
@@ -26,6 +28,7 @@ export function summarize(results: readonly Tensors[], tokens: number): StepResu
   const sum = (name: StatName) => values(name).reduce((a, b) => a + b, 0)
   return {
     loss: sum('loss'),
+    nll: -sum('log_prob') / tokens,
     gradNorm: values('grad_norm')[0]!,
     entropy: sum('entropy') / tokens,
     kl: sum('kl') / tokens,

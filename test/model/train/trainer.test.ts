@@ -28,12 +28,13 @@ describe('step', () => {
     expect(mean).toBeGreaterThan(-1)
   })
 
-  test('reports the entropy and number of its tokens and the ratio', async () => {
+  test('reports the entropy, likelihood and number of its tokens and the ratio', async () => {
     start()
     const result = await trainer.step(tinyBatch(), tinyOptions)
-    const { entropy } = await fresh().score(tinyBatch())
+    const { entropy, logProbs } = await fresh().score(tinyBatch())
     expect(result).toMatchObject({ tokens: 24, kl: 0, clipFraction: 0, ratioMean: 1, ratioMax: 1 })
     expect(result.entropy).toBeCloseTo(entropy.reduce((a, b) => a + b, 0) / 24, 5)
+    expect(result.nll).toBeCloseTo(-logProbs.reduce((a, b) => a + b, 0) / 24, 5)
     expect(result.gradNorm).toBeGreaterThan(0)
   })
 
