@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 
 const folder = join(import.meta.dirname, 'children')
 
-/** A process of its own, running a script of `children/`, that speaks in lines. */
+/** A process of its own, running a script of `children/`, that speaks in lines and ends with this one. */
 export class Child implements AsyncDisposable {
   readonly pid: number
   /** Every line so far. */
@@ -18,8 +19,10 @@ export class Child implements AsyncDisposable {
 
   /** @param command what runs the script, such as a tracer: node is its last argument */
   constructor(script: string, args: readonly string[], command: readonly string[] = []) {
-    const [file, ...rest] = [...command, process.execPath, join(folder, script), ...args]
-    const child = spawn(file!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const leash = pathToFileURL(join(folder, 'leash.ts')).href
+    const node = [process.execPath, '--import', leash, join(folder, script), ...args]
+    const [file, ...rest] = [...command, ...node]
+    const child = spawn(file!, rest, { stdio: ['pipe', 'pipe', 'pipe'] })
     this.#process = child
     this.pid = child.pid!
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
