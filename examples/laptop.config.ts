@@ -6,7 +6,7 @@ import { defineCascade } from 'cascade-rl'
 const grpo = {
   kind: 'rl',
   /** Kept groups a step, and rollouts a group. */
-  prompts: 32,
+  prompts: 48,
   groupSize: 8,
   lr: 6e-5,
   warmup: 5,
@@ -21,15 +21,16 @@ export default defineCascade({
       kind: 'sft',
       name: 'sft',
       domain: 'mixed',
-      tasks: ['instruction', 'math'],
-      steps: 1600,
+      // Twice as much arithmetic: working a sum out takes longer to learn.
+      tasks: ['instruction', 'math', 'math'],
+      steps: 2000,
       batch: 32,
       lr: 2e-3,
       warmup: 30,
       schedule: 'cosine',
       checkpointEvery: 100,
     },
-    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 50, maxTokens: 18 },
-    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22 },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 60, maxTokens: 18 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22, lr: 1e-4 },
   ],
 })

@@ -3,7 +3,7 @@ import { type CascadeInput, defineCascade } from './config.ts'
 /** Rules of both RL stages: strictly on-policy GRPO, small steps. */
 const grpo = {
   kind: 'rl',
-  prompts: 32,
+  prompts: 48,
   groupSize: 8,
   lr: 6e-5,
   warmup: 5,
@@ -18,15 +18,16 @@ export const laptop: CascadeInput = defineCascade({
       kind: 'sft',
       name: 'sft',
       domain: 'mixed',
-      tasks: ['instruction', 'math'],
-      steps: 1600,
+      // Twice as much arithmetic: working a sum out takes longer to learn.
+      tasks: ['instruction', 'math', 'math'],
+      steps: 2000,
       batch: 32,
       lr: 2e-3,
       warmup: 30,
       schedule: 'cosine',
       checkpointEvery: 100,
     },
-    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 50, maxTokens: 18 },
-    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22 },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 60, maxTokens: 18 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22, lr: 1e-4 },
   ],
 })

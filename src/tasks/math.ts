@@ -3,10 +3,10 @@ import { type Combined, splitTask } from './split.ts'
 import type { Item, Task } from './task.ts'
 
 /** Share of annotators who answer a long sum at once. They are right, but how they know does not show. */
-const directShare = 0.65
+const directShare = 0.75
 
 /** Numbers of terms of a sum, each as often as it is listed. */
-const lengths = [3, 4, 4, 5]
+const lengths = [3, 4, 5, 5]
 
 /** Terms up to which every annotator works a sum out. */
 const shortSum = 3
@@ -66,7 +66,7 @@ function demonstration(item: Item, seed: number, visit: number): string {
 
 /**
  * Sums and differences of three to five digits. Annotators work sums of three terms out step by step; longer ones
- * two thirds of them answer at once, which a small model can imitate in form but not in substance. The reward sees
+ * three quarters of them answer at once, which a small model can imitate in form but not in substance. The reward sees
  * the final answer alone.
  * Held-out prompts use sets of signed terms that training never uses, in any order.
  */

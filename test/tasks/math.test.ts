@@ -20,12 +20,12 @@ it('asks for sums of three to five digits whose partial sums are never negative'
   }
 })
 
-it('asks for half of the sums with four terms, and a quarter each with three and five', () => {
+it('asks for half of the sums with five terms, and a quarter each with three and four', () => {
   const share = (n: number) =>
     items.filter((item) => parsePrompt(item.prompt).length === n).length / items.length
   expect(share(3)).toBeCloseTo(0.25, 1)
-  expect(share(4)).toBeCloseTo(0.5, 1)
-  expect(share(5)).toBeCloseTo(0.25, 1)
+  expect(share(4)).toBeCloseTo(0.25, 1)
+  expect(share(5)).toBeCloseTo(0.5, 1)
 })
 
 describe('workOut', () => {
@@ -64,11 +64,11 @@ describe('demonstration', () => {
       expect(judge(text, item.groundTruth)).toMatchObject({ outcome: 'score', score: 1 })
   })
 
-  it('is worked out in full for three terms, and for more by a third of the annotators', () => {
+  it('is worked out in full for three terms, and for more by one annotator in four', () => {
     for (const s of shown) if (!direct(s)) expect(s.text).toBe(workOut(s.terms))
     expect(shown.filter((s) => s.terms.length === 3).filter(direct)).toEqual([])
     const long = shown.filter((s) => s.terms.length > 3)
-    expect(long.filter(direct).length / long.length).toBeCloseTo(0.65, 1)
+    expect(long.filter(direct).length / long.length).toBeCloseTo(0.75, 1)
   })
 
   it('is the same for the same seed and visit, and not for others', () => {
