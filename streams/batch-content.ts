@@ -67,11 +67,13 @@ export async function explored(
   const clips = stage.clipLow !== undefined || stage.clipHigh !== undefined
   const rows: Row[] = []
   const weighted: Weighted[] = []
+  let mismatch = 0
   for (const [group, outcome] of outcomes.entries()) {
     for (const member of outcome.members) {
       const { fate, advantage } = member
       if (fate !== 'trained' || advantage === undefined) continue
       const r = await rolloutOf(log, stage.domain, member, closed)
+      mismatch += r.mismatch ?? 0
       weighted.push({ group, advantage, tokens: r.lossMask.reduce((sum, m) => sum + m, 0) })
       rows.push({
         prompt: r.promptTokens,
@@ -95,6 +97,7 @@ export async function explored(
       filtered,
       lost,
       groups: new Set(weighted.map((w) => w.group)).size,
+      ...(mismatch === 0 ? {} : { mismatch: mismatch / rows.length }),
     },
   }
 }

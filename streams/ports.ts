@@ -118,6 +118,8 @@ export interface Sample {
   readonly index: number
   readonly tokens: Int32Array
   readonly logprobs: Float32Array
+  /** Mean nats a token by which the distribution drawn from exceeds the recorded one; see the rollout's field. */
+  readonly mismatch?: number
   readonly finishReason: FinishReason
   readonly text: string
   readonly generateMs: number

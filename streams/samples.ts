@@ -51,6 +51,7 @@ export function rolloutOf(prompt: Prompt, sample: Sample, queued: number): Rollo
     responseTokens: sample.tokens,
     responseLogprobs: sample.logprobs,
     logprobsMode: prompt.sampling.logprobsMode,
+    ...(sample.mismatch ? { mismatch: sample.mismatch } : {}),
     lossMask: new Uint8Array(length).fill(1),
     versionSpans: length === 0 ? [] : [{ version: prompt.policyVersion, start: 0, end: length }],
     sampling: prompt.sampling,

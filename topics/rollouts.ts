@@ -3,6 +3,7 @@ import {
   bytes,
   count,
   finishReason,
+  finite,
   float32s,
   groupIdentity,
   int32s,
@@ -28,6 +29,11 @@ export const rolloutSchema = z
     /** Exactly one a response token. */
     responseLogprobs: float32s,
     logprobsMode,
+    /**
+     * Nats a token, the response's mean: log-probability under the distribution that was drawn from (after top-p and top-k), less the
+     * recorded one. 0 or absent where both are the same distribution.
+     */
+    mismatch: finite.optional(),
     /** 1 where the policy sampled the token, 0 on tokens of a tool or an environment. */
     lossMask: bytes,
     versionSpans: z.array(versionSpan),

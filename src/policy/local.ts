@@ -38,6 +38,7 @@ export function localPolicy(versioned: VersionedEngine, store: CheckpointStore):
                 index,
                 tokens: row.tokens,
                 logprobs: row.logprobs,
+                mismatch: row.mismatch,
                 finishReason: row.finishReason,
                 text: tokenizer.decode(row.tokens),
                 generateMs: row.milliseconds,

@@ -54,6 +54,7 @@ async function group(
   rewards: readonly (number | undefined)[],
   truncated: readonly number[] = [],
   policyVersion = 3,
+  mismatch?: readonly number[],
 ): Promise<{ outcome: GroupOutcome; listed: BatchClosed['groups'][number] }> {
   const groupId = `g${admission}`
   const responses = rewards.map((_, index) => {
@@ -69,6 +70,7 @@ async function group(
       responseLogprobs: Float32Array.from(responseTokens, (t) => -t / 4),
       // The second token of each is an environment's.
       lossMask: Uint8Array.from(responseTokens, (_, t) => (t === 1 ? 0 : 1)),
+      ...(mismatch ? { mismatch: mismatch[index]! } : {}),
     })
   })
   const { offsets } = await append(...responses.map((value) => ({ topic: rollouts('math'), value })))
@@ -177,6 +179,14 @@ describe('a step of groups', () => {
     const [batch] = await packed(stage)
     expect(batch!.members).toEqual(['g2', 'g5'])
     expect(batch!.stats).toEqual({ ...counts, groups: 2, reward: 0.625, truncated: 0.5 })
+  })
+
+  test('the mean mismatch of what was sampled, where top-p or top-k brings one', async () => {
+    const stage = rlStage({ topP: 0.9 })
+    const { listed } = await group(stage, 0, [1, 0], [], 3, [0.25, 0.75])
+    await step([listed])
+    const [batch] = await packed(stage)
+    expect(batch!.stats.mismatch).toBeCloseTo(0.5)
   })
 
   test('the control arm trains the same tokens with rewards of others', async () => {

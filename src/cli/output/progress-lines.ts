@@ -98,7 +98,10 @@ function known<T>(value: T | undefined, rank: number, text: (value: T) => string
 }
 
 function lossOf(view: View): Detail[] {
-  return known(view.loss, 5, (n) => `loss ${n.toFixed(4)}`)
+  return [
+    ...known(view.loss, 5, (n) => `loss ${n.toFixed(4)}`),
+    ...known(view.mismatch, 6, (n) => `sampling mismatch ${n.toFixed(4)} nats/token`),
+  ]
 }
 
 /** Facts in the order they are shown. */

@@ -39,6 +39,8 @@ export type Notice =
       version: number
       reward: number | null
       loss: number
+      /** Nats a token between the distribution sampled from (top-p, top-k) and the one recorded; null where they are one. */
+      mismatch: number | null
       gradNorm: number
       entropy: number
       tokensPerSecond: number | null
@@ -63,6 +65,7 @@ export interface View {
   /** Smoothed over some steps. */
   readonly reward: number | undefined
   readonly loss: number | undefined
+  readonly mismatch: number | undefined
   readonly tokensPerSecond: number | undefined
   readonly rolloutsPerSecond: number | undefined
   readonly stageLeft: number | undefined
@@ -86,6 +89,7 @@ export class ProgressState {
   #step = 0
   #reward: number | undefined
   #loss: number | undefined
+  #mismatch: number | undefined
   #closed: { stage: string; step: number; reward: number | undefined } | undefined
   #begunAt: number | undefined
   #past = false
@@ -126,6 +130,7 @@ export class ProgressState {
       steps: this.#stage?.steps ?? 0,
       reward: this.#reward,
       loss: this.#loss,
+      mismatch: this.#mismatch,
       tokensPerSecond: tokens,
       rolloutsPerSecond: rollouts,
       stageLeft: left?.stage,
@@ -153,6 +158,7 @@ export class ProgressState {
         this.#step = 0
         this.#reward = undefined
         this.#loss = undefined
+        this.#mismatch = undefined
         this.#pace.begin(timestamp)
         this.#rate.begin(timestamp)
         const { name: stage, domain, steps } = spec
@@ -184,6 +190,7 @@ export class ProgressState {
   #update(u: Update, timestamp: number): Notice[] {
     this.#advance(u.stage, u.step, timestamp)
     this.#loss = u.loss
+    this.#mismatch = u.stats.mismatch
     // What the step closed with counts every group admitted; the update knows only those that it was made of.
     const { stage: closedStage, step: closedStep, reward: closedReward } = this.#closed ?? {}
     const reward =
@@ -202,6 +209,7 @@ export class ProgressState {
         version,
         reward: reward ?? null,
         loss,
+        mismatch: u.stats.mismatch ?? null,
         gradNorm,
         entropy,
         tokensPerSecond: view.tokensPerSecond ?? null,

@@ -49,7 +49,15 @@ export function shortRun(init: string): CascadeInput {
         lr: 1e-4,
         checkpointEvery: 2,
       },
-      { ...rl, name: 'instruct', domain: 'instruction', task: 'instruction', maxTokens: 24, refill: 2 },
+      {
+        ...rl,
+        name: 'instruct',
+        domain: 'instruction',
+        task: 'instruction',
+        maxTokens: 24,
+        refill: 2,
+        topP: 0.95,
+      },
       {
         ...rl,
         name: 'math',
