@@ -133,9 +133,13 @@ function stageRole(
 async function runRole(log: TopicLog, options: RoleOptions, open: (input: Input) => Flow): Promise<void> {
   const to: Sink = sink(log)
   const ended = new AbortController()
+  let failure: { error: unknown } | undefined
   const watching = controlRecords(log).subscribe({
     complete: () => ended.abort(),
-    error: (e) => ended.abort(e),
+    error: (error: unknown) => {
+      failure = { error }
+      ended.abort()
+    },
   })
   try {
     const flow = open(inputOf(options, createCredit(options.credit), ended.signal))
@@ -143,6 +147,7 @@ async function runRole(log: TopicLog, options: RoleOptions, open: (input: Input)
   } finally {
     watching.unsubscribe()
   }
+  if (failure) throw failure.error
 }
 
 function inputOf(options: RoleOptions, credit: Input['credit'], signal: AbortSignal): Input {
