@@ -1,7 +1,16 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { cascade } from '../../streams/cascade.ts'
-import type { TopicLog } from '../../streams/ports.ts'
+import { describe, expect, test } from 'vitest'
+import { type CascadeOptions, cascade } from '../../streams/cascade.ts'
+import type { InboxCommand, Probe, TopicLog } from '../../streams/ports.ts'
+import {
+  type RoleName,
+  roleNames,
+  runGenerate,
+  runGroup,
+  runPack,
+  runUpdate,
+  runVerify,
+} from '../../streams/roles.ts'
 import {
   advantages,
   checkpoints,
@@ -27,10 +36,8 @@ const stages: readonly StageSpec[] = [
   rlStage({ name: 'again', steps: 1, prompts: 2, groupSize: 2, refill: 3 }),
 ]
 
-/** One process's part of a run, from wherever the log stands; its weights at the end. */
-async function live(log: TopicLog, epoch: number): Promise<Model> {
-  const model = await Model.restore(log, epoch)
-  const end = await cascade(log, {
+function optionsOf(model: Model, epoch: number, over: Partial<CascadeOptions> = {}): CascadeOptions {
+  return {
     runId: 'run',
     seed: 7,
     deterministic: true,
@@ -49,7 +56,14 @@ async function live(log: TopicLog, epoch: number): Promise<Model> {
     clock: stillClock,
     scheduler: timeless,
     signal: new AbortController().signal,
-  })
+    ...over,
+  }
+}
+
+/** One process's part of a run, from wherever the log stands; its weights at the end. */
+async function live(log: TopicLog, epoch: number): Promise<Model> {
+  const model = await Model.restore(log, epoch)
+  const end = await cascade(log, optionsOf(model, epoch))
   expect(end).toBe('done')
   return model
 }
@@ -163,4 +177,120 @@ test('killed again and again, with commits of any duration, it writes the same',
     }),
     { numRuns: 30 },
   )
+})
+
+describe('a run that does not end by itself', () => {
+  /** Nothing of a run goes on: whatever is awaited, no record is written and no page is asked for. */
+  async function expectStill(log: MemoryLog): Promise<void> {
+    const { commits, fetches } = log
+    for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve))
+    expect([log.commits, log.fetches]).toEqual([commits, fetches])
+  }
+
+  test.each<[string, (model: Model, error: Error) => Partial<CascadeOptions>]>([
+    [
+      'the update',
+      (model, error) => {
+        const apply: Model['apply'] = async (batch, offset) => {
+          if (batch.version === 4) throw error
+          return model.apply(batch, offset)
+        }
+        return {
+          sink: {
+            apply,
+            checkpoint: (at) => model.checkpoint(at),
+            get version() {
+              return model.version
+            },
+          },
+        }
+      },
+    ],
+    [
+      'the coordinator',
+      (_, error) => ({
+        evaluator: {
+          evaluate: () => Promise.reject(error),
+        },
+      }),
+    ],
+    [
+      'its first admission',
+      (_, error) => ({
+        source: {
+          ...arithmetic,
+          prompt: () => {
+            throw error
+          },
+        },
+      }),
+    ],
+  ])('an error of %s ends all the others and is the one thrown', async (_, over) => {
+    const log = new MemoryLog()
+    const model = await Model.restore(log, 1)
+    const error = new Error('broken')
+    await expect(cascade(log, optionsOf(model, 1, over(model, error)))).rejects.toBe(error)
+    await expectStill(log)
+    expect((await live(log, 2)).weights).toBe((await undisturbed()).model.weights)
+  })
+
+  test('aborted, it throws the reason once every part has ended, and goes on later', async () => {
+    const log = new MemoryLog()
+    const model = await Model.restore(log, 1)
+    const stop = new AbortController()
+    const reason = new Error('enough')
+    const probe: Probe = (point) => {
+      if (point === 'drain') stop.abort(reason)
+    }
+    await expect(cascade(log, optionsOf(model, 1, { signal: stop.signal, probe }))).rejects.toBe(reason)
+    await expectStill(log)
+    expect((await live(log, 2)).weights).toBe((await undisturbed()).model.weights)
+  })
+
+  test('aborted before it begins, it writes nothing', async () => {
+    const log = new MemoryLog()
+    const model = await Model.restore(log, 1)
+    const signal = AbortSignal.abort(new Error('early'))
+    await expect(cascade(log, optionsOf(model, 1, { signal }))).rejects.toThrow('early')
+    expect(log.values(control)).toEqual([])
+  })
+
+  test('stopped by a command, it says so, and goes on later', async () => {
+    const log = new MemoryLog()
+    const model = await Model.restore(log, 1)
+    async function* inbox(signal: AbortSignal): AsyncGenerator<InboxCommand> {
+      await log.wait(gradientBatches.name, 3, signal)
+      yield { id: 'enough', command: 'stop' }
+    }
+    expect(await cascade(log, optionsOf(model, 1, { inbox }))).toBe('stopped')
+    await expectStill(log)
+    const types = log.values(control).map((c) => c.type)
+    expect(types.at(-1)).toBe('command')
+    expect(types).not.toContain('run-end')
+    expect((await live(log, 2)).weights).toBe((await undisturbed()).model.weights)
+  })
+})
+
+test.each<[string, RoleName[]]>([
+  ['generate and verify', ['generate', 'verify']],
+  ['update', ['update']],
+  ['none', []],
+])('with %s here and the rest elsewhere, the run is the same', async (_, roles) => {
+  const whole = await undisturbed()
+  const log = new MemoryLog()
+  const model = await Model.restore(log, 1)
+  const options = optionsOf(model, 1, { roles })
+  const { clock, scheduler, decodeRows, seed, plan } = options
+  const elsewhere: Record<RoleName, () => Promise<void>> = {
+    generate: () => runGenerate(log, model, { ...options, decodeRows, clock }),
+    verify: () => runVerify(log, options.verifiers, { ...options, ...options.verify, clock, scheduler }),
+    group: () => runGroup(log, options),
+    pack: () => runPack(log, { ...options, seed, plan }),
+    update: () => runUpdate(log, model, options),
+  }
+  const others = roleNames.filter((name) => !roles.includes(name)).map((name) => elsewhere[name]())
+  expect(await cascade(log, options)).toBe('done')
+  await Promise.all(others)
+  expect(model.weights).toBe(whole.model.weights)
+  expect(written(log)).toEqual(whole.topics)
 })
