@@ -36,8 +36,8 @@ export async function cascade(log: TopicLog, options: CascadeOptions): Promise<'
     try {
       return await running
     } catch (error) {
-      // What others throw after the first failure is the abort that it caused.
-      if (!signal.aborted || failures.length === 0) failures.push(error)
+      // What others throw after the first failure is the abort that it caused, unless they have one of their own.
+      if (failures.length === 0 || error !== signal.reason) failures.push(error)
       stop.abort(error)
       return undefined
     }

@@ -271,6 +271,24 @@ describe('a run that does not end by itself', () => {
   })
 })
 
+test('a commit that fails while a run is being stopped is not passed over', async () => {
+  let stopping = false
+  const log = new MemoryLog({
+    beforeCommit: async ({ inbox }) => {
+      // Time for the others: to have commits queued behind this one, and for the run to be stopped before they fail.
+      if (inbox || stopping) await turns(200)
+      if (stopping) throw new Error('disk')
+      if (inbox) stopping = true
+    },
+  })
+  const model = await Model.restore(log, 1)
+  async function* inbox(signal: AbortSignal): AsyncGenerator<InboxCommand> {
+    await log.wait(rollouts('math').name, 1, signal)
+    yield { id: 'enough', command: 'stop' }
+  }
+  await expect(cascade(log, optionsOf(model, 1, { inbox }))).rejects.toThrow('disk')
+})
+
 test.each<[string, RoleName[]]>([
   ['generate and verify', ['generate', 'verify']],
   ['update', ['update']],
