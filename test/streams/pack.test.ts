@@ -1,29 +1,20 @@
-import { lastValueFrom } from 'rxjs'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createCredit } from '../../streams/credit.ts'
 import { hashOutcome } from '../../streams/group-id.ts'
 import { hashRollout } from '../../streams/hash-rollout.ts'
-import { pack } from '../../streams/pack.ts'
 import { permuteRewards } from '../../streams/permute-rewards.ts'
 import type { Append } from '../../streams/ports.ts'
-import { sink } from '../../streams/sink.ts'
-import { source } from '../../streams/source.ts'
 import {
   advantages,
   type BatchClosed,
   control,
-  demonstrations,
-  type GradientBatch,
   type GroupOutcome,
-  gradientBatches,
   type RlStage,
   rollouts,
-  type StageSpec,
 } from '../../topics/index.ts'
 import { rollout } from './helpers.ts'
 import { MemoryLog } from './memory-log.ts'
-import { closed, controlWriter, outcomeOf, rlStage, sftStage } from './stages.ts'
-import { arithmetic } from './world.ts'
+import { packed, rowsOf } from './packing.ts'
+import { closed, controlWriter, outcomeOf, rlStage } from './stages.ts'
 
 let log: MemoryLog
 let say: ReturnType<typeof controlWriter>
@@ -35,17 +26,6 @@ beforeEach(() => {
 const append = (...list: { topic: unknown; value: unknown }[]) =>
   log.commit({ append: list as Append[], settle: [] })
 const tell = (body: Parameters<typeof say>[0]) => append({ topic: control, value: say(body) })
-
-async function packed(stage: StageSpec, maxTokens = 1024): Promise<GradientBatch[]> {
-  const credit = createCredit({ records: 4, bytes: 1 << 20 })
-  const plan = { maxTokens, align: 1 }
-  const flow = source(log, control, { group: 'pack', credit, until: 'end' })
-  const to = sink(log)
-  await lastValueFrom(flow.pipe(pack(log, { stages: [stage], seed: 7, plan }), to), {
-    defaultValue: undefined,
-  })
-  return log.values(gradientBatches)
-}
 
 /** A group in the log, its rollouts and its outcome; member i answers with i + 1 tokens. */
 async function group(
@@ -91,29 +71,13 @@ async function group(
 const step = (groups: BatchClosed['groups'], over: Partial<BatchClosed> = {}) =>
   tell(closed({ step: 1, baseVersion: 3, version: 4, groups, ...over }))
 
-/** Every row of a batch by its real tokens. */
-function rowsOf(batch: GradientBatch) {
-  return batch.microBatches.flatMap((m) =>
-    Array.from({ length: m.rows }, (_, r) => {
-      const at = r * m.cols
-      const end = at + m.lengths[r]!
-      return {
-        tokens: Array.from(m.tokens.subarray(at, end)),
-        mask: Array.from(m.lossMask.subarray(at, end)),
-        weight: m.rowWeights[r]!,
-        old: m.oldLogprobs && Array.from(m.oldLogprobs.subarray(at, end)),
-      }
-    }),
-  )
-}
-
 describe('a step of groups', () => {
   test('trains every member with an advantage on its own tokens, weighted over the tokens of the batch', async () => {
     const stage = rlStage({ groupSize: 3 })
     const a = await group(stage, 0, [1, 0, 0])
     const b = await group(stage, 1, [0, undefined, 1])
     await step([a.listed, b.listed])
-    const [batch] = await packed(stage)
+    const [batch] = await packed(log, stage)
     expect(batch).toMatchObject({
       id: 'math/1',
       kind: 'batch',
@@ -146,7 +110,7 @@ describe('a step of groups', () => {
     const stage = rlStage({ clipHigh: 0.28 })
     const { listed } = await group(stage, 0, [1, 0])
     await step([listed])
-    const [batch] = await packed(stage)
+    const [batch] = await packed(log, stage)
     expect(rowsOf(batch!).map((r) => r.old)).toEqual([
       [0, 0, 0, -0.25, -0.5],
       [0, 0, 0, -0.25],
@@ -165,7 +129,7 @@ describe('a step of groups', () => {
     const made = await group(stage, 0, [1, 0, 1], [2])
     expect(made.outcome.outcome).toBe(outcome)
     await step([made.listed])
-    const [batch] = await packed(stage)
+    const [batch] = await packed(log, stage)
     expect(rowsOf(batch!)).toHaveLength(rows)
   })
 
@@ -176,7 +140,7 @@ describe('a step of groups', () => {
     const early = await group(stage, 2, [0, 1])
     const counts = { admitted: 5, kept: 3, filtered: 1, lost: 1 }
     await step([early.listed, late.listed], { counts, stats: { reward: 0.625, truncated: 0.5 } })
-    const [batch] = await packed(stage)
+    const [batch] = await packed(log, stage)
     expect(batch!.members).toEqual(['g2', 'g5'])
     expect(batch!.stats).toEqual({ ...counts, groups: 2, reward: 0.625, truncated: 0.5 })
   })
@@ -185,7 +149,7 @@ describe('a step of groups', () => {
     const stage = rlStage({ topP: 0.9 })
     const { listed } = await group(stage, 0, [1, 0], [], 3, [0.25, 0.75])
     await step([listed])
-    const [batch] = await packed(stage)
+    const [batch] = await packed(log, stage)
     expect(batch!.stats.mismatch).toBeCloseTo(0.5)
   })
 
@@ -197,7 +161,7 @@ describe('a step of groups', () => {
       await group(stage, 2, [0, 0, 1]),
     ]
     await step(made.map((m) => m.listed))
-    const [batch] = await packed(stage)
+    const [batch] = await packed(log, stage)
     const dealt = permuteRewards(
       made.map((m) => m.outcome),
       stage,
@@ -228,7 +192,7 @@ describe('a step of groups', () => {
     })
     const { listed } = await group(stage, 0, [1, 0])
     await step([listed], { step: 3 })
-    const [batch] = await packed(stage)
+    const [batch] = await packed(log, stage)
     const { betas, eps } = stage
     const given = { betas, eps, weightDecay: 0.01, maxGradNorm: 2, temperature: 0.6, klCoef: 0.1 }
     expect(batch!.options).toEqual({ ...given, lr: 0.4 * 0.5, objective: 'policy' })
@@ -238,7 +202,7 @@ describe('a step of groups', () => {
     const stage = rlStage({ temperature: 0.6, logprobsMode: 'raw' })
     const { listed } = await group(stage, 0, [1, 0])
     await step([listed])
-    expect((await packed(stage))[0]!.options!.temperature).toBe(1)
+    expect((await packed(log, stage))[0]!.options!.temperature).toBe(1)
   })
 
   test.each([
@@ -249,14 +213,21 @@ describe('a step of groups', () => {
     const stage = rlStage({ resetOptimizer })
     const { listed } = await group(stage, 0, [1, 0])
     await step([listed], { opens })
-    expect((await packed(stage))[0]!.resetOptimizer).toBe(expected)
+    expect((await packed(log, stage))[0]!.resetOptimizer).toBe(expected)
   })
 
   test('asks for a checkpoint every so many steps, but for the last one’s, which the flush brings', async () => {
     const stage = rlStage({ steps: 6, checkpointEvery: 2 })
     const { listed } = await group(stage, 0, [1, 0])
     for (let n = 1; n <= 6; n++) await step([listed], { step: n })
-    expect((await packed(stage)).map((b) => b.checkpoint)).toEqual([false, true, false, true, false, false])
+    expect((await packed(log, stage)).map((b) => b.checkpoint)).toEqual([
+      false,
+      true,
+      false,
+      true,
+      false,
+      false,
+    ])
   })
 })
 
@@ -268,7 +239,7 @@ describe('what is not a batch', () => {
     await tell({ type: 'command', command: 'pause', id: 'p' })
     await tell({ type: 'stage-drain', stage: 'math', steps: 1, version: 3 })
     await tell({ type: 'run-end', version: 3 })
-    const batches = await packed(stage)
+    const batches = await packed(log, stage)
     expect(batches).toMatchObject([
       {
         id: 'math/flush',
@@ -293,7 +264,7 @@ describe('what is not a batch', () => {
       value: newer({ type: 'stage-begin', stage: 'math', index: 0, version: 3 }),
     })
     await append({ topic: control, value: old })
-    expect(await packed(stage)).toEqual([])
+    expect(await packed(log, stage)).toEqual([])
     expect(await log.position('pack', 'control')).toEqual({ floor: 2, beyond: [] })
   })
 
@@ -301,81 +272,9 @@ describe('what is not a batch', () => {
     const stage = rlStage()
     const { listed } = await group(stage, 0, [1, 0])
     await step([listed])
-    await packed(stage)
+    await packed(log, stage)
     await step([listed], { step: 2 })
-    expect((await packed(stage)).map((b) => b.id)).toEqual(['math/1', 'math/2'])
-  })
-})
-
-describe('a supervised step', () => {
-  const stage = sftStage()
-  const demonstrated = (count: number) =>
-    append(
-      ...Array.from({ length: count }, (_, admission) => ({
-        topic: demonstrations,
-        value: {
-          ...arithmetic.demonstration(stage, admission),
-          responseTokens: new Int32Array(admission + 1).fill(admission + 1),
-          id: `d${admission}`,
-          stage: 'sft',
-          step: 1,
-          admission,
-        },
-      })),
-    )
-  const sft = (demonstrations: BatchClosed['demonstrations']) =>
-    tell(closed({ stage: 'sft', demonstrations }))
-
-  test('trains its own demonstrations, every response token alike', async () => {
-    await demonstrated(5)
-    await sft({ from: 1, to: 4 })
-    const [batch] = await packed(stage)
-    expect(batch!.members).toEqual(['d1', 'd2', 'd3'])
-    // Responses of 2, 3 and 4 tokens.
-    expect(rowsOf(batch!)).toEqual(
-      [4, 3, 2].map((n) => ({
-        tokens: [1, 2, ...Array<number>(n).fill(n)],
-        mask: [0, 0, ...Array<number>(n).fill(1)],
-        weight: Math.fround(1 / 9),
-        old: undefined,
-      })),
-    )
-    expect(batch!.options).toMatchObject({ temperature: 1, klCoef: 0, objective: 'likelihood' })
-  })
-
-  test('with empty responses alone is a batch without a trained token', async () => {
-    const value = {
-      ...arithmetic.demonstration(stage, 0),
-      responseTokens: new Int32Array(0),
-      id: 'd0',
-      stage: 'sft',
-      step: 1,
-      admission: 0,
-    }
-    await append({ topic: demonstrations, value })
-    await sft({ from: 0, to: 1 })
-    const [batch] = await packed(stage)
-    expect(batch).toMatchObject({ baseVersion: 0, version: 1 })
-    expect(rowsOf(batch!)).toEqual([{ tokens: [1, 2], mask: [0, 0], weight: 0, old: undefined }])
-  })
-
-  test('is cut into rectangles by the plan', async () => {
-    await demonstrated(4)
-    await sft({ from: 0, to: 4 })
-    const [batch] = await packed(stage, 12)
-    expect(batch!.microBatches.map((m) => [m.rows, m.cols])).toEqual([
-      [2, 6],
-      [2, 4],
-    ])
-  })
-
-  test.each<[string, BatchClosed['demonstrations'], string]>([
-    ['that names none', undefined, 'STREAM_PROTOCOL'],
-    ['that names some that are not there', { from: 0, to: 9 }, 'LOG_OFFSET_GONE'],
-  ])('%s is refused', async (_, range, code) => {
-    await demonstrated(2)
-    await sft(range)
-    await expect(packed(stage)).rejects.toMatchObject({ code })
+    expect((await packed(log, stage)).map((b) => b.id)).toEqual(['math/1', 'math/2'])
   })
 })
 
@@ -391,7 +290,7 @@ describe('a log that is not what the step closed with is refused', () => {
       { ...a.listed, outcomeOffset: 9 },
     ]) {
       await step([listed])
-      await expect(packed(stage)).rejects.toMatchObject({
+      await expect(packed(log, stage)).rejects.toMatchObject({
         code: 'STREAM_PROTOCOL',
         message: /advantages\.math/,
       })
@@ -404,13 +303,16 @@ describe('a log that is not what the step closed with is refused', () => {
     const changed = { ...outcome, members }
     const { offsets } = await append({ topic: advantages('math'), value: changed })
     await step([{ groupId: 'g0', admission: 0, outcomeOffset: offsets[0]!, hash: hashOutcome(changed) }])
-    await expect(packed(stage)).rejects.toMatchObject({ code: 'STREAM_PROTOCOL', message: /rollouts\.math/ })
+    await expect(packed(log, stage)).rejects.toMatchObject({
+      code: 'STREAM_PROTOCOL',
+      message: /rollouts\.math/,
+    })
   })
 
   test('a rollout of another policy version: a batch is strictly on-policy', async () => {
     const { listed } = await group(stage, 0, [1, 0], [], 2)
     await step([listed])
-    await expect(packed(stage)).rejects.toMatchObject({
+    await expect(packed(log, stage)).rejects.toMatchObject({
       code: 'STREAM_PROTOCOL',
       message: 'rollouts.math: rollout g0:0: expected policy version 3, which step 1 updates, got 2',
     })
@@ -418,6 +320,6 @@ describe('a log that is not what the step closed with is refused', () => {
 
   test('a stage that the config does not have', async () => {
     await tell(closed({ stage: 'code' }))
-    await expect(packed(stage)).rejects.toMatchObject({ code: 'STREAM_PROTOCOL', message: /stage code/ })
+    await expect(packed(log, stage)).rejects.toMatchObject({ code: 'STREAM_PROTOCOL', message: /stage code/ })
   })
 })
