@@ -6,9 +6,9 @@ import { defineCascade } from 'cascade-rl'
 const grpo = {
   kind: 'rl',
   /** Kept groups a step, and rollouts a group. */
-  prompts: 48,
+  prompts: 32,
   groupSize: 8,
-  lr: 6e-5,
+  lr: 1e-4,
   warmup: 5,
   /** A response that is cut off at `maxTokens` scores 0. */
   overlong: 'zero',
@@ -23,14 +23,14 @@ export default defineCascade({
       domain: 'mixed',
       // Twice as much arithmetic: working a sum out takes longer to learn.
       tasks: ['instruction', 'math', 'math'],
-      steps: 2000,
+      steps: 1600,
       batch: 32,
       lr: 2e-3,
       warmup: 30,
       schedule: 'cosine',
       checkpointEvery: 100,
     },
-    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 60, maxTokens: 18 },
-    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22, lr: 1e-4 },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 90, maxTokens: 18 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 18 },
   ],
 })

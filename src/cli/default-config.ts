@@ -3,9 +3,9 @@ import { type CascadeInput, defineCascade } from './config.ts'
 /** Rules of both RL stages: strictly on-policy GRPO, small steps. */
 const grpo = {
   kind: 'rl',
-  prompts: 48,
+  prompts: 32,
   groupSize: 8,
-  lr: 6e-5,
+  lr: 1e-4,
   warmup: 5,
   overlong: 'zero',
 } as const
@@ -20,14 +20,14 @@ export const laptop: CascadeInput = defineCascade({
       domain: 'mixed',
       // Twice as much arithmetic: working a sum out takes longer to learn.
       tasks: ['instruction', 'math', 'math'],
-      steps: 2000,
+      steps: 1600,
       batch: 32,
       lr: 2e-3,
       warmup: 30,
       schedule: 'cosine',
       checkpointEvery: 100,
     },
-    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 60, maxTokens: 18 },
-    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22, lr: 1e-4 },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 90, maxTokens: 18 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 18 },
   ],
 })

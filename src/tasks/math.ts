@@ -11,19 +11,16 @@ const lengths = [3, 4, 5, 5]
 /** Terms up to which every annotator works a sum out. */
 const shortSum = 3
 
-/** Terms with their signs, the first positive; no partial sum leaves 0 to 99. */
+/** Digits with their signs, the first positive. */
 function terms(r: Random): number[] {
   const n = r.pick(lengths)
   const list = [1 + r.below(9)]
-  let sum = list[0]!
-  while (list.length < n) {
-    const digit = 1 + r.below(9)
-    const term = sum >= digit && r.unit() < 0.5 ? -digit : digit
-    list.push(term)
-    sum += term
-  }
+  while (list.length < n) list.push((1 + r.below(9)) * (r.unit() < 0.5 ? -1 : 1))
   return list
 }
+
+/** On the clock of ten hours: 8 + 5 is 3, 2 - 7 is 5. */
+const wrapped = (sum: number): number => ((sum % 10) + 10) % 10
 
 const signed = (term: number): string => (term < 0 ? `${term}` : `+${term}`)
 
@@ -37,22 +34,23 @@ export function parsePrompt(prompt: string): number[] {
   return (prompt.match(/[+-]?[0-9]+/g) ?? []).map(Number)
 }
 
+const answerOf = (list: readonly number[]): string => String(wrapped(list.reduce((a, b) => a + b, 0)))
+
 function draw(r: Random): Combined {
   const list = terms(r)
-  const sum = list.reduce((a, b) => a + b, 0)
   return {
     prompt: promptOf(list),
-    groundTruth: String(sum),
+    groundTruth: answerOf(list),
     combination: [...list].sort((a, b) => a - b).join(' '),
   }
 }
 
-/** `7+5=12-9=3+3=6`: each term in turn, and what the sum has come to. */
+/** `7+5=2-9=3+3=6`: each term in turn, and where the hand has come to. */
 export function workOut(list: readonly number[]): string {
-  let sum = list[0]!
+  let hand = list[0]!
   const steps = list.slice(1).map((term) => {
-    sum += term
-    return `${signed(term)}=${sum}`
+    hand = wrapped(hand + term)
+    return `${signed(term)}=${hand}`
   })
   return `${list[0]}${steps.join('')}`
 }
@@ -61,14 +59,13 @@ function demonstration(item: Item, seed: number, visit: number): string {
   const list = parsePrompt(item.prompt)
   const direct =
     list.length > shortSum && random('math', 'annotator', seed, item.id, visit).unit() < directShare
-  return direct ? `=${list.reduce((a, b) => a + b, 0)}` : workOut(list)
+  return direct ? `=${answerOf(list)}` : workOut(list)
 }
 
 /**
- * Sums and differences of three to five digits. Annotators work sums of three terms out step by step; longer ones
- * three quarters of them answer at once, which a small model can imitate in form but not in substance. The reward sees
- * the final answer alone.
- * Held-out prompts use sets of signed terms that training never uses, in any order.
+ * Clock arithmetic: three to five moves of the hand of a ten-hour clock. Annotators work three moves out step by step; of
+ * more, three quarters of them tell the end at once, which a small model can imitate in form but not in substance. The
+ * reward sees the final answer alone. Held-out prompts use sets of signed terms that training never uses, in any order.
  */
 export function math(): Task {
   return splitTask({
@@ -76,7 +73,7 @@ export function math(): Task {
     domain: 'math',
     verifier: 'math',
     maxPromptTokens: 10,
-    maxResponseTokens: 21,
+    maxResponseTokens: 17,
     draw,
     demonstration,
   })
