@@ -79,13 +79,10 @@ export function defineCascade(config: CascadeInput): CascadeInput {
 export function parseConfig(value: unknown, where: string): CascadeConfig {
   const parsed = configSchema.safeParse(value)
   if (!parsed.success) {
-    const lines = parsed.error.issues.map(
-      (issue) => `  ${path(issue.path)}: ${issue.message}${came(value, issue.path)}`,
+    const fields = parsed.error.issues.map(
+      (issue) => `${path(issue.path)}: ${issue.message}${came(value, issue.path)}`,
     )
-    throw new CascadeError(
-      'CONFIG_INVALID',
-      `${where}: ${lines.length} wrong field${lines.length > 1 ? 's' : ''}\n${lines.join('\n')}`,
-    )
+    throw new CascadeError('CONFIG_INVALID', `${where}: ${fields.join('; ')}`)
   }
   const names = parsed.data.stages.map((s) => s.name)
   const twice = names.find((n, i) => names.indexOf(n) !== i)
@@ -130,7 +127,7 @@ export async function loadConfig(file: string): Promise<CascadeConfig> {
       ? `Node ${process.versions.node} does not run TypeScript: use Node 22.18 or newer, or a .js config`
       : missing && String(cause).includes(path)
         ? 'no such file'
-        : String(cause)
+        : String(cause).replaceAll(/\s*\n\s*/g, ' ')
     throw new CascadeError('CONFIG_INVALID', `${file}: cannot load the config: ${why}`, { cause })
   }
   if (module.default === undefined) {

@@ -1,5 +1,5 @@
 import { access, constants, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { CascadeError } from '../../topics/index.ts'
 import { type CascadeConfig, configSchema } from './config.ts'
@@ -67,7 +67,7 @@ export async function refuseExisting(dir: string): Promise<void> {
 /** Creates the folder and its manifest. @throws `RUN_EXISTS`, `RUN_DIR_UNUSABLE`. */
 export async function createRun(dir: string, manifest: Manifest): Promise<void> {
   try {
-    await mkdir(dir, { recursive: true })
+    await makeFolder(dir)
     await access(dir, constants.W_OK)
   } catch (cause) {
     throw new CascadeError(
@@ -87,6 +87,22 @@ export async function createRun(dir: string, manifest: Manifest): Promise<void> 
       `${dir}: cannot write ${manifestFile}: ${(cause as Error).message}`,
       { cause },
     )
+  }
+}
+
+/**
+ * Makes a folder and those above it. Node's own `recursive` never ends where a parent that is there refuses with ENOENT,
+ * as those of `/proc` do.
+ */
+async function makeFolder(dir: string): Promise<void> {
+  try {
+    await mkdir(dir)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && (await stat(dir)).isDirectory()) return
+    if (code !== 'ENOENT' || (await exists(dirname(dir)))) throw error
+    await makeFolder(dirname(dir))
+    await makeFolder(dir)
   }
 }
 

@@ -52,7 +52,7 @@ export function localEvaluator(options: EvaluatorOptions): Evaluator {
         n,
         passed,
         score: passed / n,
-        interval: wilson(passed, n),
+        interval: wilson(passed / n, n),
         verdicts,
         responseLength: answers.reduce((sum, a) => sum + a.tokens.length, 0) / n,
         truncated: answers.filter((a) => a.finishReason === 'length').length,

@@ -14,6 +14,9 @@ import { join } from 'node:path'
 import type { Probe } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint } from '../../topics/index.ts'
 
+/** Within a run folder. */
+export const checkpointsFolder = 'checkpoints'
+
 export interface CheckpointFile {
   name: string
   bytes: Uint8Array
@@ -50,9 +53,9 @@ export class CheckpointStore {
     const listed = files.map((f) => ({ name: f.name, bytes: f.bytes.byteLength, sha256: sha256(f.bytes) }))
     const contentHash = sha256(Buffer.from(JSON.stringify(listed)))
     const id = `${String(version).padStart(6, '0')}-${contentHash.slice(0, 16)}`
-    const parent = join(this.#run, 'checkpoints')
+    const parent = join(this.#run, checkpointsFolder)
     const target = join(parent, id)
-    const stored = { id, path: `checkpoints/${id}`, contentHash, files: listed }
+    const stored = { id, path: `${checkpointsFolder}/${id}`, contentHash, files: listed }
     await mkdir(parent, { recursive: true })
     if (await isWhole(target, listed)) return stored
     const temporary = join(parent, `.tmp-${id}-${writerEpoch}`)
@@ -116,9 +119,13 @@ export class CheckpointStore {
 
   /** Removes every folder that is not named, and what a crash left half-written. */
   async prune(keep: ReadonlySet<string>): Promise<string[]> {
-    const parent = join(this.#run, 'checkpoints')
+    const parent = join(this.#run, checkpointsFolder)
     const removed: string[] = []
-    for (const name of await readdir(parent)) {
+    const names = await readdir(parent).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return []
+      throw error
+    })
+    for (const name of names) {
       if (keep.has(name)) continue
       await rm(join(parent, name), { recursive: true, force: true })
       removed.push(name)

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
-import { relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { CascadeError } from '../../../topics/index.ts'
+import { checkpointsFolder } from '../../update/checkpoint-store.ts'
 import type { Context, Register } from '../command.ts'
 import { type CascadeConfig, configFile, hashConfig, loadConfig, parseConfig } from '../config.ts'
 import { laptop } from '../default-config.ts'
-import { runsFolder } from '../open-run.ts'
+import { logFolder, runsFolder } from '../open-run.ts'
 import { print } from '../output/print.ts'
 import { createProgress } from '../output/progress.ts'
 import { styleOf, wantsColor } from '../output/style.ts'
@@ -136,6 +137,13 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
     const hash = hashConfig(await loadConfig(resolve(context.cwd, given)))
     if (hash !== manifest.configHash)
       refuse('config', `one of hash ${manifest.configHash}`, `${given} of hash ${hash}`)
+  }
+  // The log is there before the first checkpoint: going on without it would begin again and remove what was learnt.
+  if (existsSync(join(dir, checkpointsFolder)) && !existsSync(logFolder(dir))) {
+    throw new CascadeError(
+      'LOG_CORRUPT',
+      `${logFolder(dir)}: expected the log of a run with checkpoints, got none`,
+    )
   }
   return { dir, manifest }
 }

@@ -1,7 +1,7 @@
 import { startStage } from '../../../streams/coordinator-state.ts'
 import type { Evaluation, StageSpec } from '../../../topics/index.ts'
+import { wilson } from '../../policy/wilson.ts'
 import type { Interval } from './types.ts'
-import { wilson } from './wilson.ts'
 
 export interface Score {
   readonly score: number
