@@ -1,113 +1,140 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Engine, openEngine } from '../../src/model/engine/index.ts'
-import { versionedEngine } from '../../src/policy/versioned-engine.ts'
-import { CheckpointStore } from '../../src/update/checkpoint-store.ts'
-import { engineSink } from '../../src/update/engine-sink.ts'
-import { trainingBatch } from '../../src/update/training-batch.ts'
-import type { UpdateSink } from '../../streams/ports.ts'
-import { type GradientBatch, gradientBatches, updates } from '../../topics/index.ts'
-import { tiny, updateOptions } from '../model/engine/helpers.ts'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Engine } from '../../src/model/engine/index.ts'
+import { keptOf } from '../../src/update/engine-sink.ts'
+import { checkpoints, type GradientBatch, updates } from '../../topics/index.ts'
+import { batch, bitsOf, folder, sinkOn, smallEngine } from './helpers.ts'
 
 let engine: Engine
+let run: Awaited<ReturnType<typeof folder>>
+
 beforeAll(async () => {
-  engine = await openEngine({ config: tiny, deterministic: true, threads: 1, maxRows: 4 })
-})
-afterAll(() => engine[Symbol.asyncDispose]())
-
-let sink: UpdateSink
-beforeEach(async () => {
-  await engine.initialise(1)
-  const store = new CheckpointStore('no checkpoint is written here')
-  const clock = { now: () => 0 }
-  sink = engineSink({
-    versioned: versionedEngine(engine),
-    store,
-    clock,
-    writerEpoch: 1,
-    checkpoints: [],
-    keepLast: 1,
-  })
+  run = await folder()
+  engine = await smallEngine()
 })
 
-/** Two rows, of 3 and 2 trained tokens behind a prompt of 2, weighted so that the weights of all tokens sum to 1. */
-function batchOf(over: Partial<GradientBatch> = {}, mask = 1): GradientBatch {
-  const lossMask = Uint8Array.of(0, 0, 1, 1, 1, 0, 0, 1, 1, 0).map((m) => m * mask)
-  const batch: GradientBatch = {
-    id: 'sft/1',
-    kind: 'batch',
+afterAll(async () => {
+  await engine[Symbol.asyncDispose]()
+  await run[Symbol.asyncDispose]()
+})
+
+beforeEach(() => engine.initialise(1))
+
+test('every checkpoint of a stage is kept, and the newest of the others', () => {
+  const written = ['initial', 'interval', 'interval', 'stage-end', 'interval', 'interval'] as const
+  const list = written.map((reason, i) => ({ id: String(i), reason }))
+  expect(keptOf(list, 1)).toEqual(new Set(['0', '3', '5']))
+  expect(keptOf(list, 3)).toEqual(new Set(['0', '3', '2', '4', '5']))
+  expect(keptOf(list, 9).size).toBe(6)
+  expect(keptOf([], 2)).toEqual(new Set())
+})
+
+test('an update says what it was made of, and moves weights and version', async () => {
+  const { sink, versioned } = sinkOn(engine, run.path)
+  const before = await bitsOf(engine)
+  const update = await sink.apply(batch(1), 17)
+  expect(updates.schema.parse(update)).toMatchObject({
+    id: 'sft:1',
     stage: 'sft',
-    domain: 'mixed',
+    domain: 'math',
     step: 1,
-    baseVersion: 0,
     version: 1,
-    members: ['a', 'b'],
-    microBatches: [
-      {
-        rows: 2,
-        cols: 5,
-        tokens: Int32Array.of(3, 4, 5, 6, 7, 8, 9, 10, 11, 0),
-        lengths: Int32Array.of(5, 4),
-        lossMask,
-        rowWeights: Float32Array.of(0.2, 0.2),
-      },
-    ],
-    options: { ...updateOptions, betas: [0.9, 0.95], objective: 'likelihood' },
-    resetOptimizer: false,
-    checkpoint: false,
-    stats: {},
-    ...over,
-  }
-  return gradientBatches.decode(gradientBatches.encode(batch))
-}
-
-async function meanNll(batch: GradientBatch): Promise<number> {
-  const { logProbs } = await engine.score(trainingBatch(batch.microBatches[0]!), 1)
-  return -logProbs.reduce((a, b) => a + b, 0) / 5
-}
-
-const weightsOf = async () => Array.from((await engine.exportState()).weights, ([n, w]) => [n, [...w]])
-
-describe('loss', () => {
-  test('of demonstrations is the mean of -log p, which falls as they are learnt', async () => {
-    const losses: number[] = []
-    for (let version = 1; version <= 3; version++) {
-      const batch = batchOf({ baseVersion: version - 1, version })
-      const expected = await meanNll(batch)
-      const { loss, nll } = await sink.apply(batch, version)
-      expect(loss).toBeCloseTo(expected, 4)
-      expect(nll).toBe(loss)
-      losses.push(loss)
-    }
-    expect(losses[1]).toBeLessThan(losses[0]!)
-    expect(losses[2]).toBeLessThan(losses[1]!)
+    gradientBatchOffset: 17,
+    lr: 1e-2,
+    tokens: 7,
+    rows: 2,
+    staleness: 0,
+    stats: { reward: 0.5 },
   })
-
-  test.each([['policy' as const], [undefined]])('of objective %s is the surrogate', async (objective) => {
-    const { objective: _, ...options } = batchOf().options!
-    const batch = batchOf({ options: objective ? { ...options, objective } : options })
-    const expected = await meanNll(batch)
-    const update = await sink.apply(batch, 0)
-    expect(update.loss).toBeCloseTo(-1, 5)
-    expect(update.nll).toBeCloseTo(expected, 4)
-  })
+  expect(update.gradNorm).toBeGreaterThan(0)
+  expect([sink.version, versioned.version]).toEqual([1, 1])
+  expect(await bitsOf(engine)).not.toEqual(before)
 })
 
-test.each([
-  ['whose tokens are all masked', batchOf({}, 0)],
-  ['without rows', batchOf({ microBatches: [] })],
-])('a batch %s makes a version of the same weights, and the next one applies', async (_, batch) => {
-  const before = await weightsOf()
-  const update = await sink.apply(batch, 0)
-  expect(update).toMatchObject({ version: 1, tokens: 0, loss: 0, gradNorm: 0, ratioMean: 1 })
-  expect(updates.decode(updates.encode(update))).toEqual(update)
-  expect(sink.version).toBe(1)
-  expect(await weightsOf()).toEqual(before)
-  expect(await sink.apply(batchOf({ baseVersion: 1, version: 2 }), 1)).toMatchObject({ tokens: 5 })
-})
-
-test('a batch for another version is refused', async () => {
-  await expect(sink.apply(batchOf({ baseVersion: 1, version: 2 }), 0)).rejects.toMatchObject({
+test.each([0, 2])('a batch on other weights, version %i, changes nothing', async (base) => {
+  const { sink } = sinkOn(engine, run.path, { version: 1 })
+  const before = await bitsOf(engine)
+  const wrong = batch(base + 1)
+  await expect(sink.apply(wrong, 0)).rejects.toMatchObject({
     code: 'POLICY_VERSION',
-    message: 'gradient-batches: sft/1: expected a batch for version 0, got one for 1',
+    message: `gradient-batches: ${wrong.id}: expected a batch for version 1, got one for ${base}`,
   })
+  expect([sink.version, await bitsOf(engine)]).toEqual([1, before])
+})
+
+test('a batch without options is refused', async () => {
+  const { options: _, ...bare } = batch(1)
+  await expect(sinkOn(engine, run.path).sink.apply(bare, 0)).rejects.toMatchObject({ code: 'RECORD_INVALID' })
+})
+
+const withKl = (version: number, stage: string): GradientBatch => {
+  const plain = batch(version)
+  return { ...plain, stage, options: { ...plain.options!, klCoef: 0.5 } }
+}
+
+test('the KL term refers to the weights that a stage begins with', async () => {
+  const { sink } = sinkOn(engine, run.path)
+  // The first update of a stage is at its reference: no divergence yet.
+  expect((await sink.apply(withKl(1, 'a'), 0)).kl).toBeCloseTo(0, 6)
+  expect((await sink.apply(withKl(2, 'a'), 1)).kl).toBeGreaterThan(1e-4)
+  expect((await sink.apply(withKl(3, 'b'), 2)).kl).toBeCloseTo(0, 6)
+  expect((await sink.apply(withKl(4, 'b'), 3)).kl).toBeGreaterThan(1e-4)
+})
+
+test('where a restart is in the middle of a stage, its reference stays', async () => {
+  const { sink } = sinkOn(engine, run.path, { stage: 'a' })
+  await engine.setReference()
+  await engine.initialise(2)
+  expect((await sink.apply(withKl(1, 'a'), 0)).kl).toBeGreaterThan(1e-4)
+})
+
+test('the optimiser starts afresh where the batch asks for it', async () => {
+  const { sink } = sinkOn(engine, run.path)
+  await sink.apply(batch(1), 0)
+  await sink.apply(batch(2), 1)
+  expect((await engine.exportState()).step).toBe(2)
+  await sink.apply(batch(3, { resetOptimizer: true }), 2)
+  expect((await engine.exportState()).step).toBe(1)
+})
+
+test('a checkpoint says where it is and what it covers; older ones of intervals go', async () => {
+  const { sink, store } = sinkOn(engine, run.path)
+  const at = { stage: 'sft', step: 0, gradientBatchOffset: 0 }
+  const first = await sink.checkpoint({ ...at, reason: 'initial' })
+  const written = [first]
+  for (let version = 1; version <= 5; version++) {
+    await sink.apply(batch(version), version - 1)
+    written.push(
+      await sink.checkpoint({
+        stage: 'sft',
+        step: version,
+        reason: 'interval',
+        gradientBatchOffset: version,
+      }),
+    )
+  }
+  const last = checkpoints.schema.parse(written.at(-1))
+  expect(last).toMatchObject({
+    version: 5,
+    step: 5,
+    writerEpoch: 1,
+    gradientBatchOffset: 5,
+    reason: 'interval',
+  })
+  expect(last.files.map((f) => f.name)).toEqual([
+    'config.json',
+    'model.safetensors',
+    'optimizer.safetensors',
+    'tokenizer.json',
+    'manifest.json',
+  ])
+  expect(last.weightsHash).toBe(last.files[1]!.sha256)
+  const manifest = JSON.parse(await readFile(join(run.path, last.path, 'manifest.json'), 'utf8')) as object
+  expect(manifest).toMatchObject({ format: 1, version: 5, stage: 'sft', step: 5, reason: 'interval' })
+  // keepLast is 1, and two more may still be on their way into the log.
+  for (const kept of [first, ...written.slice(-3)]) expect((await store.read(kept)).size).toBe(5)
+  for (const gone of written.slice(1, -3)) {
+    await expect(store.read(gone)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' })
+  }
 })

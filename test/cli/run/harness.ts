@@ -21,6 +21,8 @@ export interface Ended {
 
 export interface Running {
   readonly ended: Promise<Ended>
+  /** Resolves once its output holds the text; rejects where it ends without. */
+  says(text: string): Promise<void>
   kill(signal: NodeJS.Signals): void
 }
 
@@ -36,11 +38,21 @@ export function start(args: readonly string[], env: Record<string, string> = {})
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString()
   })
+  const ended = new Promise<Ended>((done, failed) => {
+    child.on('error', failed)
+    child.on('close', (code, signal) => done({ code, signal, stdout, stderr }))
+  })
   return {
-    ended: new Promise((done, failed) => {
-      child.on('error', failed)
-      child.on('close', (code, signal) => done({ code, signal, stdout, stderr }))
-    }),
+    ended,
+    says: (text) =>
+      new Promise((done, failed) => {
+        const look = () => {
+          if (stdout.includes(text)) done()
+        }
+        child.stdout.on('data', look)
+        child.on('close', () => failed(new Error(`expected ${text}, got ${stdout}${stderr}`)))
+        look()
+      }),
     kill: (signal) => void child.kill(signal),
   }
 }
