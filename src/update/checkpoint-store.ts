@@ -56,7 +56,7 @@ export class CheckpointStore {
     const parent = join(this.#run, checkpointsFolder)
     const target = join(parent, id)
     const stored = { id, path: `${checkpointsFolder}/${id}`, contentHash, files: listed }
-    await mkdir(parent, { recursive: true })
+    if (await mkdir(parent, { recursive: true })) await syncFolder(this.#run)
     if (await isWhole(target, listed)) return stored
     const temporary = join(parent, `.tmp-${id}-${writerEpoch}`)
     try {

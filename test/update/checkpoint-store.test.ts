@@ -120,6 +120,7 @@ describe.runIf(canTrace)('a trace of system calls', () => {
     execFileSync('strace', [...options, process.execPath, child, run.path], { stdio: 'pipe' })
     const trace = execFileSync('sh', ['-c', `cat ${output}.* | sort -n -s -k1,1`], { encoding: 'utf8' })
     expect(callsOf(trace, join(run.path, 'checkpoints'))).toEqual([
+      `sync ${run.path}`,
       'sync P/tmp/model.safetensors',
       'sync P/tmp/config.json',
       'sync P/tmp',
