@@ -1,5 +1,6 @@
-import { type ModelConfig, parameters } from '../config.ts'
+import type { ModelConfig } from '../config.ts'
 import type { GraphBuilder, Value } from '../onnx/builder.ts'
+import { decodeWeights } from './layout.ts'
 
 /** Pieces of the transformer that prefill and step share, with onnxruntime's fused operators: few nodes a token. */
 
@@ -7,9 +8,14 @@ export const contrib = { domain: 'com.microsoft' } as const
 
 export type Weights = ReadonlyMap<string, Value>
 
-/** The parameters as graph inputs, under their own names. */
+/** The weights as graph inputs, as {@link decodeWeights} lays them out. */
 export function weightInputs(g: GraphBuilder, config: ModelConfig): Weights {
-  return new Map(parameters(config).map((p) => [p.name, g.input(p.name, 'float32', p.shape)]))
+  return new Map(decodeWeights(config).map((p) => [p.name, g.input(p.name, 'float32', p.shape)]))
+}
+
+/** `x [..., in]` times a matrix that is laid out `[out, in]`. */
+export function product(g: GraphBuilder, x: Value, matrix: Value): Value {
+  return g.op('FusedMatMul', [x, matrix], { ...contrib, attrs: { transB: 1 } })
 }
 
 export interface RotaryTables {
@@ -63,14 +69,12 @@ export function addAndNorm(
   return { sum: sum!, normed: normed! }
 }
 
-/** SwiGLU: `down(silu(gate(x)) * up(x))`, gate and up in one product. */
-export function mlp(g: GraphBuilder, config: ModelConfig, w: Weights, layer: number, x: Value): Value {
-  const width = config.intermediate_size
-  const both = g.op('MatMul', [x, w.get(`layers.${layer}.gate_up`)!])
-  const [gate, up] = g.ops('Split', [both, g.i64([width, width])], 2, { attrs: { axis: -1 } })
+/** SwiGLU: `down(silu(gate(x)) * up(x))`. */
+function mlp(g: GraphBuilder, w: Weights, layer: number, x: Value): Value {
+  const times = (by: string, of: Value) => product(g, of, w.get(`layers.${layer}.${by}`)!)
   // QuickGelu with alpha 1 is x * sigmoid(x).
-  const silu = g.op('QuickGelu', [gate!], { ...contrib, attrs: { alpha: { float: 1 } } })
-  return g.op('MatMul', [g.op('Mul', [silu, up!]), w.get(`layers.${layer}.down`)!])
+  const silu = g.op('QuickGelu', [times('gate', x)], { ...contrib, attrs: { alpha: { float: 1 } } })
+  return times('down', g.op('Mul', [silu, times('up', x)]))
 }
 
 /** After the attention of a layer: output product, residual, MLP, residual, and the norm of what comes next. */
@@ -82,14 +86,13 @@ export function finishLayer(
   attended: Value,
   residual: Value,
 ): { sum: Value; normed: Value } {
-  const o = g.op('MatMul', [attended, w.get(`layers.${layer}.o`)!])
+  const o = product(g, attended, w.get(`layers.${layer}.o`)!)
   const middle = addAndNorm(g, config, o, residual, w.get(`layers.${layer}.mlp_norm`)!)
   const next = w.get(`layers.${layer + 1}.attn_norm`) ?? w.get('norm')!
-  return addAndNorm(g, config, mlp(g, config, w, layer, middle.normed), middle.sum, next)
+  return addAndNorm(g, config, mlp(g, w, layer, middle.normed), middle.sum, next)
 }
 
 /** `[N, hidden]` to `[N, vocab]`. */
 export function logits(g: GraphBuilder, config: ModelConfig, w: Weights, x: Value): Value {
-  if (!config.tie_word_embeddings) return g.op('MatMul', [x, w.get('lm_head')!])
-  return g.op('FusedMatMul', [x, w.get('embed')!], { ...contrib, attrs: { transB: 1 } })
+  return product(g, x, w.get(config.tie_word_embeddings ? 'embed' : 'lm_head')!)
 }

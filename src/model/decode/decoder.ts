@@ -1,11 +1,12 @@
 import ort from 'onnxruntime-node'
-import type { ModelConfig } from '../config.ts'
+import { type ModelConfig, parameters } from '../config.ts'
 import { hasMismatch, samplerKind, samplerKinds, samplerName } from '../sampling/sampler.ts'
 import { LazySessions, type SessionOptions, type Tensors } from '../train/sessions.ts'
 import { rotaryTables } from './blocks.ts'
 import { KvCache } from './cache.ts'
 import { drawFeeds, stepFeeds } from './feeds.ts'
 import { type Group, Row } from './group.ts'
+import { decodeWeights, isMatrix, layoutGraph } from './layout.ts'
 import { type Prefilled, prefillBatches, prefilled, prefillFeeds } from './prefill.ts'
 import { prefillGraph } from './prefill-graph.ts'
 import { sampleGraph, stepGraph } from './step-graph.ts'
@@ -41,6 +42,8 @@ export class Decoder {
   readonly #deterministic: boolean
   readonly #tables: Tensors
   readonly #layerNames: readonly string[]
+  /** The weights as the graphs take them; absent before they were first asked for, and after a change of them. */
+  #laid: Tensors | undefined
   #places: { rows: number; tensors: Tensors } | undefined
   /** Rows under way; row i has row i of the cache. */
   #rows: Row[] = []
@@ -55,7 +58,11 @@ export class Decoder {
       [`sample-${samplerName(kind)}`, () => sampleGraph(config, kind)] as const,
     ])
     this.#sessions = new LazySessions(
-      { prefill: () => prefillGraph(config), ...Object.fromEntries(graphs) },
+      {
+        layout: () => layoutGraph(config),
+        prefill: () => prefillGraph(config),
+        ...Object.fromEntries(graphs),
+      },
       options.session ?? {},
     )
     const positions = config.max_position_embeddings
@@ -72,20 +79,25 @@ export class Decoder {
 
   /**
    * One unit of work: takes what may join from the queue, or decodes what is under way. Groups may be cancelled between
-   * rounds. Never rejects: an error of the engine fails every group under way. The weights are read in place: they must
-   * not change before the round ends, nor before the decoder is idle.
+   * rounds. Never rejects: an error of the engine fails every group under way. The weights must not change before the decoder
+   * is idle; after a change call {@link weightsChanged}.
    */
   async round(queue: GroupQueue, weights: Tensors): Promise<void> {
     const taken = this.#take(queue)
     try {
-      if (taken.length > 0) await this.#start(taken, weights)
-      else if (this.#rows.length > 0) await this.#step(weights)
+      if (taken.length > 0) await this.#start(taken, await this.#layOut(weights))
+      else if (this.#rows.length > 0) await this.#step(await this.#layOut(weights))
       this.#compact()
     } catch (error) {
       for (const group of [...taken, ...this.#rows.map((row) => row.group)]) group.fail(error)
       this.#rows = []
       this.#cache.clear()
     }
+  }
+
+  /** What is held of the weights is out of date. Only while {@link idle}. */
+  weightsChanged(): void {
+    this.#laid = undefined
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -109,6 +121,22 @@ export class Decoder {
       queue.shift()
     }
     return taken
+  }
+
+  async #layOut(weights: Tensors): Promise<Tensors> {
+    if (this.#laid) return this.#laid
+    const specs = decodeWeights(this.#config)
+    const matrices = parameters(this.#config).filter(isMatrix)
+    const feeds = Object.fromEntries(matrices.map(({ name }) => [name, weights[name]!]))
+    const out = await this.#sessions.run(
+      'layout',
+      feeds,
+      this.#fetches(specs.filter(isMatrix).map(({ name }) => `laid.${name}`)),
+    )
+    this.#laid = Object.fromEntries(
+      specs.map((p) => [p.name, isMatrix(p) ? out[`laid.${p.name}`]! : weights[p.name]!]),
+    )
+    return this.#laid
   }
 
   /** Reads the prompts and draws the first token of each row. */

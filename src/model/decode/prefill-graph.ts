@@ -1,9 +1,9 @@
 import type { ModelConfig } from '../config.ts'
 import { GraphBuilder } from '../onnx/builder.ts'
-import { contrib, finishLayer, firstNorm, logits, rotaryInputs, weightInputs } from './blocks.ts'
+import { contrib, finishLayer, firstNorm, logits, product, rotaryInputs, weightInputs } from './blocks.ts'
 
 /**
- * `prefill`: whole prompts at once, padded on the right. Inputs: the parameters, `cos`, `sin`, `tokens` int32
+ * `prefill`: whole prompts at once, padded on the right. Inputs: the weights, `cos`, `sin`, `tokens` int32
  * `[N, S]`, `lengths` int32 `[N]` (tokens of each prompt less one), `width` int32 (S), `last` int64 `[N]` (each
  * prompt's last token in the flattened batch). Outputs: `logits [N, V]` after the last token, and for each layer
  * `k.i` and `v.i`, `[N, kv heads, S, head_dim]`, whose places beyond a prompt's length mean nothing.
@@ -21,7 +21,7 @@ export function prefillGraph(config: ModelConfig): GraphBuilder {
   let sum = g.op('Gather', [w.get('embed')!, tokens])
   let normed = firstNorm(g, config, w, sum)
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
-    const qkv = g.op('MatMul', [normed, w.get(`layers.${layer}.qkv`)!])
+    const qkv = product(g, normed, w.get(`layers.${layer}.qkv`)!)
     // Turned outside of the attention, which would take head widths of a multiple of 16 alone.
     const [qk, values] = g.ops('Split', [qkv, g.i64([(heads + kv) * hd, kv * hd])], 2, {
       attrs: { axis: -1 },

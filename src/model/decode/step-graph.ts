@@ -6,6 +6,7 @@ import {
   finishLayer,
   firstNorm,
   logits,
+  product,
   type RotaryTables,
   rotaryInputs,
   type Weights,
@@ -14,7 +15,7 @@ import {
 
 /**
  * `step`: one token a row through the model, and the next one drawn. The caches go in and do not come out: the graph
- * returns only the new token's keys and values, which the caller appends. Inputs: the parameters, `cos`, `sin`,
+ * returns only the new token's keys and values, which the caller appends. Inputs: the weights, `cos`, `sin`,
  * `tokens` int32 `[B]`, `positions` int64 `[B, 1]`, `mask` float32 `[B, 1, 1, C]` (added to the scores of the cached
  * places: 0, or a large negative number), `past_k.i` and `past_v.i` `[B, kv heads, C, head_dim]`, and those of the
  * {@link sampler}. Outputs: those of {@link drawOutputs}, and `k.i`, `v.i` `[B, kv heads, 1, head_dim]`.
@@ -31,17 +32,17 @@ export function stepGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder 
   const mask = g.input('mask', 'float32', ['B', 1, 1, 'C'])
   const cacheLength = g.op('Gather', [g.op('Shape', [mask]), g.i64([3])])
   const parts = g.op('Concat', [cacheLength, g.i64([1])], { attrs: { axis: 0 } })
-  const cached: [string, Value][] = []
+  const cached: Value[] = []
   let sum = g.op('Gather', [w.get('embed')!, tokens])
   let normed = firstNorm(g, config, w, sum)
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const { attended, k, v } = attend(g, config, w, layer, normed, { tables, positions, mask, parts })
-    cached.push([`k.${layer}`, k], [`v.${layer}`, v])
+    cached.push(k, v)
     ;({ sum, normed } = finishLayer(g, config, w, layer, attended, sum))
   }
   drawOutputs(g, sampler(g, logits(g, config, w, normed), config.vocab_size, kind))
-  for (const [name, value] of cached) {
-    g.output(value, 'float32', ['B', config.num_key_value_heads, 1, config.head_dim], name)
+  for (const value of cached) {
+    g.output(value, 'float32', ['B', config.num_key_value_heads, 1, config.head_dim])
   }
   return g
 }
@@ -79,17 +80,26 @@ function attend(
   const pastK = g.input(`past_k.${layer}`, 'float32', cacheShape)
   const pastV = g.input(`past_v.${layer}`, 'float32', cacheShape)
   const qkv = g.op('Reshape', [
-    g.op('MatMul', [x, w.get(`layers.${layer}.qkv`)!]),
+    product(g, x, w.get(`layers.${layer}.qkv`)!),
     g.i64([-1, heads + 2 * kv, 1, width]),
   ])
-  const [qk, v] = g.ops('Split', [qkv, g.i64([heads + kv, kv])], 2, { attrs: { axis: 1 } })
-  const turned = g.op('RotaryEmbedding', [qk!, positions, tables.cos, tables.sin], contrib)
-  let [q, k] = g.ops('Split', [turned, g.i64([heads, kv])], 2, { attrs: { axis: 1 } }) as [Value, Value]
+  // Under their own names: the new keys and values go where the caller wants them, without a copy.
+  const [qk, v] = g.ops('Split', [qkv, g.i64([heads + kv, kv])], 2, {
+    attrs: { axis: 1 },
+    names: [undefined, `v.${layer}`],
+  }) as [Value, Value]
+  const turned = g.op('RotaryEmbedding', [qk, positions, tables.cos, tables.sin], contrib)
+  let [q, k] = g.ops('Split', [turned, g.i64([heads, kv])], 2, {
+    attrs: { axis: 1 },
+    names: [undefined, `k.${layer}`],
+  }) as [Value, Value]
   if (heads !== kv) q = g.op('Reshape', [q, g.i64([-1, kv, heads / kv, width])])
-  const scores = (keys: Value) => g.op('FusedMatMul', [q, keys], { ...contrib, attrs: { transB: 1 } })
-  const all = g.op('Concat', [g.op('Add', [scores(pastK), mask]), scores(k)], { attrs: { axis: -1 } })
+  const onCache = g.op('Add', [product(g, q, pastK), mask])
+  // A row's one new key: cheaper so than as a batch of products.
+  const onItself = g.op('ReduceSum', [g.op('Mul', [q, k]), g.i64([-1])], { attrs: { keepdims: 1 } })
+  const all = g.op('Concat', [onCache, onItself], { attrs: { axis: -1 } })
   const weights = g.op('Softmax', [all], { attrs: { axis: -1 } })
   const [onPast, onNew] = g.ops('Split', [weights, parts], 2, { attrs: { axis: -1 } }) as [Value, Value]
-  const mixed = g.op('Add', [g.op('MatMul', [onPast, pastV]), g.op('Mul', [onNew, v!])])
-  return { attended: g.op('Reshape', [mixed, g.i64([-1, heads * width])]), k, v: v! }
+  const mixed = g.op('Add', [g.op('MatMul', [onPast, pastV]), g.op('Mul', [onNew, v])])
+  return { attended: g.op('Reshape', [mixed, g.i64([-1, heads * width])]), k, v }
 }

@@ -36,6 +36,8 @@ export interface NodeOptions {
   attrs?: Record<string, Attribute | undefined>
   /** `com.microsoft` for onnxruntime's contrib operators. */
   domain?: string
+  /** Names for the outputs in their order, for those that leave the graph; the others get fresh ones. */
+  names?: readonly (string | undefined)[]
 }
 
 let serial = 0
@@ -79,7 +81,7 @@ export class GraphBuilder {
 
   /** One node with several outputs. */
   ops(type: string, inputs: readonly (Value | null)[], outputs: number, options: NodeOptions = {}): Value[] {
-    const names = Array.from({ length: outputs }, () => this.fresh(type))
+    const names = Array.from({ length: outputs }, (_, i) => options.names?.[i] ?? this.fresh(type))
     this.#push(type, inputs, names, options)
     return names.map((name) => ({ name }))
   }

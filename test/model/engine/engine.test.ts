@@ -89,6 +89,18 @@ describe('order', () => {
     expect(finished).toEqual(['first', 'step', 'second'])
   })
 
+  test('what is sampled after a step has the probabilities of the new weights, not of the old ones', async () => {
+    const greedy = request({ temperature: 0, maxTokens: 1, rows: 1, stopTokens: [] })
+    await sample(engine, greedy)
+    await engine.step([microBatch()], updateOptions)
+    const [row] = await sample(engine, greedy)
+    const tokens = Int32Array.from([...greedy.prompt, row!.tokens[0]!])
+    const lossMask = Uint8Array.from(tokens, (_, i) => Number(i === greedy.prompt.length))
+    const valid = new Uint8Array(tokens.length).fill(1)
+    const { logProbs } = await engine.score({ rows: 1, cols: tokens.length, tokens, valid, lossMask }, 1)
+    expect(row!.logprobs[0]).toBeCloseTo(logProbs[greedy.prompt.length]!, 4)
+  })
+
   test('scores and exports are served while a generation is under way', async () => {
     const finished: string[] = []
     const long = sample(engine, request({ maxTokens: 90, stopTokens: [] })).finally(() =>
