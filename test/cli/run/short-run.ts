@@ -17,7 +17,7 @@ export async function warmUp(dir: string): Promise<string> {
         name: 'warm',
         domain: 'mixed',
         tasks: ['instruction', 'math'],
-        steps: 200,
+        steps: 250,
         batch: 32,
         lr: 4e-3,
         checkpointEvery: 1000,
@@ -34,7 +34,7 @@ export async function warmUp(dir: string): Promise<string> {
 
 /** A run of seconds that comes through every kind of stage, from warm weights, so that some groups have a signal. */
 export function shortRun(init: string): CascadeInput {
-  const rl = { kind: 'rl', steps: 3, prompts: 32, groupSize: 4, lr: 3e-4, checkpointEvery: 2 } as const
+  const rl = { kind: 'rl', steps: 3, prompts: 8, groupSize: 4, lr: 3e-4, checkpointEvery: 2 } as const
   return {
     model: { ...model, init },
     evaluation: { prompts: 8 },
