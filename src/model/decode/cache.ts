@@ -60,16 +60,24 @@ export class KvCache {
     this.#unmask(row)
   }
 
-  /** Appends one place to every row: a step's `k.i` and `v.i`, `[rows, kv heads, 1, head_dim]`. */
-  append(step: readonly Float32Array[]): void {
+  /**
+   * Appends one place to every row that goes on: a step's `k.i` and `v.i`, `[rows, kv heads, 1, head_dim]`. A row that has
+   * finished may stay a while, but must not outgrow what was reserved for it.
+   */
+  append(step: readonly Float32Array[], goesOn: readonly boolean[]): void {
     const { num_key_value_heads: heads, head_dim: d } = this.#config
     let longest = 0
-    for (let row = 0; row < this.#rows; row++) longest = Math.max(longest, this.lengths[row]!)
+    for (let row = 0; row < this.#rows; row++)
+      if (goesOn[row]) longest = Math.max(longest, this.lengths[row]!)
     this.#resize(longest + 1)
     const width = this.#width
     for (const [i, memory] of this.#memory.entries()) {
       const source = step[i]!
       for (let row = 0, s = 0; row < this.#rows; row++) {
+        if (!goesOn[row]) {
+          s += heads * d
+          continue
+        }
         const at = this.lengths[row]!
         for (let h = 0; h < heads; h++) {
           const target = ((row * heads + h) * width + at) * d
@@ -78,7 +86,9 @@ export class KvCache {
         }
       }
     }
-    for (let row = 0; row < this.#rows; row++) this.#mask[row * width + this.lengths[row]!++] = 0
+    for (let row = 0; row < this.#rows; row++) {
+      if (goesOn[row]) this.#mask[row * width + this.lengths[row]!++] = 0
+    }
   }
 
   /** Drops a row; the last one takes its place. */

@@ -180,7 +180,11 @@ export class Decoder {
     const cache = this.#cache
     const feeds = { ...weights, ...this.#tables, ...stepFeeds(this.#rows, cache, this.#config.vocab_size) }
     const out = await this.#draw('step', this.#rows, feeds)
-    cache.append(this.#layerNames.map((name) => out[name]!.data as Float32Array))
+    const places = this.#layerNames.map((name) => out[name]!.data as Float32Array)
+    cache.append(
+      places,
+      this.#rows.map((row) => !row.finished),
+    )
   }
 
   async #draw(graph: 'step' | 'sample', rows: readonly Row[], feeds: Tensors): Promise<Tensors> {

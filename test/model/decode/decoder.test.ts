@@ -79,6 +79,15 @@ describe('batching', () => {
     }
   })
 
+  test('rows that have finished and wait for others to leave stay within their places', async () => {
+    await using rig = new Rig(tiny)
+    // All the positions that the model has; the first two rows are done rounds before they are an eighth.
+    const full = { maxTokens: 92, stopTokens: [] }
+    const requests = [request({ ...full, rows: 2 }), request({ ...full, rows: 30, admission: 1 })]
+    const rows = (await rig.sample(requests, () => {}, [0, 6])).flat()
+    expect(rows.map((r) => r.tokens.length)).toEqual(Array(32).fill(92))
+  })
+
   test('deterministic: neither order, nor company, nor a restart changes a bit', async () => {
     const requests = [
       ...mixed(),

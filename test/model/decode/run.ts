@@ -24,10 +24,11 @@ export class Rig implements AsyncDisposable {
     this.decoder = new Decoder(config, { session, ...options })
   }
 
-  /** The rows of each request; all requests wait from the start. `between` is called after every round. */
+  /** The rows of each request; each waits from the round in `arrivals` on, the first one by default. `between` is called after every round. */
   async sample(
     requests: readonly GenerateRequest[],
     between: (groups: readonly Group[], round: number) => void = () => {},
+    arrivals: readonly number[] = [],
   ): Promise<GeneratedRow[][]> {
     const results = requests.map((): GeneratedRow[] => [])
     const faults: unknown[] = []
@@ -42,8 +43,10 @@ export class Rig implements AsyncDisposable {
         }),
     )
     const waiting = [...groups]
-    const queue = { peek: () => waiting[0], shift: () => waiting.shift() }
-    for (let round = 0; waiting.length > 0 || !this.decoder.idle; round++) {
+    let round = 0
+    const arrived = () => (arrivals[groups.length - waiting.length] ?? 0) <= round
+    const queue = { peek: () => (arrived() ? waiting[0] : undefined), shift: () => waiting.shift() }
+    for (; waiting.length > 0 || !this.decoder.idle; round++) {
       await this.decoder.round(queue, this.trainer.weights)
       between(groups, round)
     }
