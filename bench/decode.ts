@@ -3,12 +3,14 @@ import { openEngine } from '../src/model/engine/index.ts'
 import { type Figure, median } from './figure.ts'
 import { runPeer } from './peers/python.ts'
 import { updateShapes } from './update-step.ts'
-import { groupSize, promptLength, sampleGroups } from './workloads/sampling.ts'
+import { groupSize, sampleGroups } from './workloads/sampling.ts'
 
 export const summary = 'tokens sampled a second, 4 layers x 128 and 6 x 256: against Hugging Face generate'
 
+const promptTokens = 32
+
 /**
- * Sampled at temperature 1 and top-p 0.95 from prompts of 16 tokens, 64 new tokens a row and no stop token, so that both sides sample
+ * Sampled at temperature 1 and top-p 0.95 from prompts of 32 tokens, 64 new tokens a row and no stop token, so that both sides sample
  * as many; two threads each. Rounds are interleaved, a round being one batch after one that warms up.
  */
 export async function* run(rounds = 5, batches = [64, 256], newTokens = 64): AsyncGenerator<Figure> {
@@ -20,9 +22,9 @@ export async function* run(rounds = 5, batches = [64, 256], newTokens = 64): Asy
       await using engine = await openEngine({ config, threads: 2, maxRows: batch })
       const groups = batch / groupSize
       for (let round = 0; round < rounds; round++) {
-        await sampleGroups(engine, { groups, newTokens, topP: 0.95, round: 2 * round })
+        await sampleGroups(engine, { groups, newTokens, promptTokens, topP: 0.95, round: 2 * round })
         const start = performance.now()
-        await sampleGroups(engine, { groups, newTokens, topP: 0.95, round: 2 * round + 1 })
+        await sampleGroups(engine, { groups, newTokens, promptTokens, topP: 0.95, round: 2 * round + 1 })
         ours.push((batch * newTokens * 1000) / (performance.now() - start))
         theirs.push((batch * newTokens) / (await generateSeconds(shape, batch, newTokens)))
       }
@@ -41,7 +43,7 @@ export async function* run(rounds = 5, batches = [64, 256], newTokens = 64): Asy
 }
 
 async function generateSeconds(shape: string, batch: number, newTokens: number): Promise<number> {
-  const args = [shape, batch, promptLength, newTokens, 2].map(String)
+  const args = [shape, batch, promptTokens, newTokens, 2].map(String)
   const stdout = await runPeer('hf_generate.py', args, ['torch', 'transformers'])
   return z.object({ seconds: z.number() }).parse(JSON.parse(stdout)).seconds
 }

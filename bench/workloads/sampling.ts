@@ -4,21 +4,21 @@ import type { Engine, GeneratedRow } from '../../src/model/engine/index.ts'
 /** Groups of 8 over made-up prompts, as the benches of decoding and of a whole step share them. */
 
 export const groupSize = 8
+/** Tokens of a prompt where nothing else is said. */
 export const promptLength = 16
 
 export interface Workload {
   groups: number
   newTokens: number
+  /** @default {@link promptLength} */
+  promptTokens?: number
   topP: number
   /** Groups of another round have other noise. */
   round: number
 }
 
-export function prompt(config: ModelConfig, group: number): Int32Array {
-  return Int32Array.from(
-    { length: promptLength },
-    (_, i) => 3 + ((i * 31 + group * 17) % (config.vocab_size - 3)),
-  )
+export function prompt(config: ModelConfig, group: number, length = promptLength): Int32Array {
+  return Int32Array.from({ length }, (_, i) => 3 + ((i * 31 + group * 17) % (config.vocab_size - 3)))
 }
 
 /** The rows of every group, all of `newTokens` tokens: nothing stops them earlier. */
@@ -36,7 +36,7 @@ export async function sampleGroups(engine: Engine, w: Workload): Promise<Generat
   await Promise.all(
     rows.map((group, g) => {
       const seed = { run: 1, stage: 'bench', admission: w.round * w.groups + g }
-      const request = { prompt: prompt(engine.config, g), rows: groupSize, sampling, seed }
+      const request = { prompt: prompt(engine.config, g, w.promptTokens), rows: groupSize, sampling, seed }
       return engine.generate(
         request,
         (index, row) => {
