@@ -15,7 +15,7 @@ const grpo = {
 } as const
 
 export default defineCascade({
-  model: { layers: 3, hidden: 128, heads: 4, kvHeads: 2, maxLength: 96 },
+  model: { layers: 3, hidden: 128, heads: 4, kvHeads: 2, maxLength: 96, ropeTheta: 100 },
   stages: [
     {
       kind: 'sft',
@@ -25,12 +25,12 @@ export default defineCascade({
       tasks: ['instruction', 'math', 'math'],
       steps: 1600,
       batch: 32,
-      lr: 2e-3,
+      lr: 1e-3,
       warmup: 30,
       schedule: 'cosine',
       checkpointEvery: 100,
     },
-    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 90, maxTokens: 18 },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 80, maxTokens: 18 },
     { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 18 },
   ],
 })
