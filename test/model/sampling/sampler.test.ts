@@ -1,5 +1,5 @@
-import ort from 'onnxruntime-node'
 import fc from 'fast-check'
+import ort from 'onnxruntime-node'
 import { describe, expect, test } from 'vitest'
 import { sampleGraph } from '../../../src/model/decode/step-graph.ts'
 import { noise } from '../../../src/model/sampling/noise.ts'
