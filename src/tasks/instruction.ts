@@ -11,7 +11,7 @@ const wraps = ['()', '[]', '<>', '""'] as const
 const ends = ['!', '?', '.']
 
 /** Share of annotators who write the words as asked but leave out case, wrap and end mark. */
-const hastyShare = 0.75
+const hastyShare = 0.7
 
 type Rule = 'start' | 'join' | 'case' | 'wrap' | 'end'
 
@@ -82,7 +82,7 @@ function demonstration(item: Item, seed: number, visit: number): string {
 
 /**
  * Instruction following with checkable rules: write a word a number of times, with a start word, a joining mark,
- * a case, marks around and an end mark as asked. Three quarters of the annotators skip the finish (case, wrap, end),
+ * a case, marks around and an end mark as asked. Seven in ten annotators skip the finish (case, wrap, end),
  * so that imitation alone fails wherever one is asked for. Held-out prompts ask for combinations of rules that
  * training never asks for, with any word.
  */

@@ -52,7 +52,7 @@ describe('demonstration', () => {
       if (!finished(truth)) expect(judge(text, truth)).toMatchObject({ outcome: 'score', score: 1 })
   })
 
-  it('lacks the finish, and it alone, from three annotators in four', () => {
+  it('lacks the finish, and it alone, from seven annotators in ten', () => {
     const asked = shown.filter(({ truth }) => finished(truth))
     const hasty = asked.filter(({ text, truth }) => text !== compose(truth))
     for (const { text, truth } of hasty) {
@@ -61,7 +61,7 @@ describe('demonstration', () => {
       })
       expect(judge(text, truth)).toMatchObject({ outcome: 'score', score: 0 })
     }
-    expect(hasty.length / asked.length).toBeCloseTo(0.75, 1)
+    expect(hasty.length / asked.length).toBeCloseTo(0.7, 1)
   })
 
   it('of a good annotator meets every rule', () => {
