@@ -23,14 +23,14 @@ export default defineCascade({
       domain: 'mixed',
       // Twice as much arithmetic: working a sum out takes longer to learn.
       tasks: ['instruction', 'math', 'math'],
-      steps: 1600,
+      steps: 1500,
       batch: 32,
       lr: 1e-3,
       warmup: 30,
       schedule: 'cosine',
       checkpointEvery: 100,
     },
-    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 80, maxTokens: 18 },
-    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 60, maxTokens: 22 },
+    { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 100, maxTokens: 18 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 100, maxTokens: 22 },
   ],
 })

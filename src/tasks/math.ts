@@ -8,7 +8,7 @@ const slipShare = 0.5
 const slips = [-2, -1, 1, 2]
 
 /** Numbers of terms of a sum, each as often as it is listed. */
-const lengths = [3, 4, 4, 5]
+const lengths = [3, 4, 5, 5]
 
 /** Terms up to which every annotator works a sum out. */
 const shortSum = 3
