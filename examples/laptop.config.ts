@@ -23,7 +23,7 @@ export default defineCascade({
       domain: 'mixed',
       // Twice as much arithmetic: working a sum out takes longer to learn.
       tasks: ['instruction', 'math', 'math'],
-      steps: 1500,
+      steps: 3000,
       batch: 32,
       lr: 1e-3,
       warmup: 30,
