@@ -124,7 +124,11 @@ describe('a clone under a Node that cannot run its sources', () => {
       const child = spawn(lowestBin, args, { cwd: app })
       const exit = once(child, 'exit')
       const errors = text(child.stderr)
-      for await (const lines of child.stdout) if (String(lines).includes('"event":"step"')) break
+      // Leaving an iteration of stdout would close it, and a closed pipe stops a run without a word.
+      const stepped = new Promise<void>((resolve) => {
+        child.stdout.on('data', (lines) => String(lines).includes('"event":"step"') && resolve())
+      })
+      await stepped
       child.kill(signal)
       expect(await exit).toEqual([130, null])
       expect(await errors).toMatch('INTERRUPTED')
