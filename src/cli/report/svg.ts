@@ -27,7 +27,10 @@ export function lineChart({ title, points, include }: Chart): string {
   const window = Math.max(3, Math.round(n / 15))
   const mean = movingMean(y, window)
   const [low, high] = [Math.min(...y, include?.[0] ?? y[0]!), Math.max(...y, include?.[1] ?? y[0]!)]
-  const ticks = niceTicks(low, high === low ? low + Math.max(Math.abs(low), 1) * 0.1 : high, 4)
+  const magnitude = Math.max(Math.abs(low), Math.abs(high))
+  // A spread that ticks could not tell apart is drawn as none.
+  const flat = high - low <= Math.max(magnitude * 1e-9, 1e-300)
+  const ticks = niceTicks(low, flat ? low + Math.max(magnitude, 1) * 0.1 : high, 4)
   const [bottom, top] = [ticks[0]!, ticks.at(-1)!]
   const [first, last] = [x[0]!, x.at(-1)!]
   const px = (v: number) =>
