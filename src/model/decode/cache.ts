@@ -72,17 +72,18 @@ export class KvCache {
     this.#resize(longest + 1)
     const width = this.#width
     for (const [i, memory] of this.#memory.entries()) {
-      const source = step[i]!
+      // Two numbers at a time: rotary positions need an even head_dim, and the bits of a finite pair are never those of a NaN.
+      const [target, source] = [pairs(memory), pairs(step[i]!)]
       for (let row = 0, s = 0; row < this.#rows; row++) {
         if (!goesOn[row]) {
-          s += heads * d
+          s += heads * (d / 2)
           continue
         }
         const at = this.lengths[row]!
         for (let h = 0; h < heads; h++) {
-          const target = ((row * heads + h) * width + at) * d
+          const start = ((row * heads + h) * width + at) * (d / 2)
           // A loop beats copying through views at these lengths.
-          for (let j = 0; j < d; j++) memory[target + j] = source[s++]!
+          for (let j = start; j < start + d / 2; j++) target[j] = source[s++]!
         }
       }
     }
@@ -151,6 +152,11 @@ function enlarged(old: Float32Array | undefined, size: number): Float32Array<Arr
   const memory = new Float32Array(size)
   if (old) memory.set(old)
   return memory
+}
+
+/** The same memory, two numbers a place. */
+function pairs(numbers: Float32Array): Float64Array {
+  return new Float64Array(numbers.buffer, numbers.byteOffset, numbers.length / 2)
 }
 
 function roundUp(places: number): number {

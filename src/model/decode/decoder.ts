@@ -1,15 +1,15 @@
 import ort from 'onnxruntime-node'
 import { type ModelConfig, parameters } from '../config.ts'
-import { hasMismatch, samplerKind, samplerKinds, samplerName } from '../sampling/sampler.ts'
+import { type Distributions, Sampler, wantsRaw } from '../sampling/sampler.ts'
 import { LazySessions, type SessionOptions, type Tensors } from '../train/sessions.ts'
 import { rotaryTables } from './blocks.ts'
 import { KvCache } from './cache.ts'
-import { drawFeeds, stepFeeds } from './feeds.ts'
+import { stepFeeds, temperatureFeed } from './feeds.ts'
 import { type Group, Row } from './group.ts'
 import { decodeWeights, isMatrix, layoutGraph } from './layout.ts'
-import { type Prefilled, prefillBatches, prefilled, prefillFeeds } from './prefill.ts'
+import { distributions, type Prefilled, prefillBatches, prefilled, prefillFeeds } from './prefill.ts'
 import { prefillGraph } from './prefill-graph.ts'
-import { sampleGraph, stepGraph } from './step-graph.ts'
+import { stepGraph } from './step-graph.ts'
 
 export interface DecoderOptions {
   /** Rows decoded together; a larger group is still decoded whole. @default 256 */
@@ -24,6 +24,9 @@ export interface DecoderOptions {
   session?: SessionOptions
 }
 
+type Read = 'prefill' | 'prefill-raw' | 'step' | 'step-raw'
+type Fetches = Record<string, ort.Tensor | null>
+
 /** Groups that wait, first in first out. */
 export interface GroupQueue {
   peek(): Group | undefined
@@ -36,7 +39,8 @@ export interface GroupQueue {
  */
 export class Decoder {
   readonly #config: ModelConfig
-  readonly #sessions: LazySessions<string>
+  readonly #sessions: LazySessions<'layout' | Read>
+  readonly #sampler = new Sampler()
   readonly #cache: KvCache
   readonly #maxRows: number
   readonly #deterministic: boolean
@@ -53,15 +57,13 @@ export class Decoder {
     this.#maxRows = options.maxRows ?? 256
     this.#deterministic = options.deterministic ?? false
     this.#cache = new KvCache(config)
-    const graphs = samplerKinds.flatMap((kind) => [
-      [`step-${samplerName(kind)}`, () => stepGraph(config, kind)] as const,
-      [`sample-${samplerName(kind)}`, () => sampleGraph(config, kind)] as const,
-    ])
     this.#sessions = new LazySessions(
       {
         layout: () => layoutGraph(config),
-        prefill: () => prefillGraph(config),
-        ...Object.fromEntries(graphs),
+        prefill: () => prefillGraph(config, { raw: false }),
+        'prefill-raw': () => prefillGraph(config, { raw: true }),
+        step: () => stepGraph(config, { raw: false }),
+        'step-raw': () => stepGraph(config, { raw: true }),
       },
       options.session ?? {},
     )
@@ -104,17 +106,14 @@ export class Decoder {
     await this.#sessions[Symbol.asyncDispose]()
   }
 
-  /** The next groups that may join: in order, of the sampler under way, and not one by one into few free rows. */
+  /** The next groups that may join: in order, and not one by one into few free rows. */
   #take(queue: GroupQueue): Group[] {
     const taken: Group[] = []
     let rows = this.#rows.length
-    let kind = this.#rows[0] && kindOf(this.#rows[0].group)
     if (rows > (this.#deterministic ? 0 : this.#maxRows - (this.#maxRows >> 3))) return taken
     for (let group = queue.peek(); group; group = queue.peek()) {
       if (!group.settled) {
-        if (kind !== undefined && kind !== kindOf(group)) break
         if (rows > 0 && (this.#deterministic || rows + group.request.rows > this.#maxRows)) break
-        kind = kindOf(group)
         rows += group.request.rows
         taken.push(group)
       }
@@ -144,26 +143,17 @@ export class Decoder {
     for (const group of groups) group.started = performance.now()
     for (const batch of prefillBatches(groups)) {
       const feeds = prefillFeeds(batch.map((g) => g.request.prompt))
-      const fetches = this.#fetches(['logits', ...this.#layerNames])
-      const out = await this.#sessions.run('prefill', { ...weights, ...this.#tables, ...feeds }, fetches)
-      await this.#firstTokens(batch, prefilled(out, this.#layerNames, feeds))
+      const temperatures = temperatureFeed(batch, feeds.tokens!.dims[0]!)
+      const all = { ...weights, ...this.#tables, ...feeds, ...temperatures }
+      const out = await this.#read('prefill', batch, all, this.#fetches(this.#layerNames))
+      this.#firstTokens(batch, prefilled(out, this.#layerNames, feeds))
     }
   }
 
-  async #firstTokens(groups: readonly Group[], read: Prefilled): Promise<void> {
+  #firstTokens(groups: readonly Group[], read: Prefilled): void {
     const rows = groups.flatMap((g) => Array.from({ length: g.request.rows }, (_, i) => new Row(g, i)))
     const source = groups.flatMap((g, i) => Array.from({ length: g.request.rows }, () => i))
-    const vocab = this.#config.vocab_size
-    const size = Math.max(rows.length, 2)
-    const logits = new Float32Array(size * vocab)
-    for (const [i, from] of source.entries()) {
-      logits.set(read.logits.subarray(from * vocab, (from + 1) * vocab), i * vocab)
-    }
-    const feeds = {
-      logits: new ort.Tensor('float32', logits, [size, vocab]),
-      ...drawFeeds(rows, size, vocab),
-    }
-    await this.#draw('sample', rows, feeds)
+    for (const [i, row] of rows.entries()) this.#draw(row, read.distributions, source[i]!)
     const places = Math.max(
       ...[...this.#rows, ...rows].map(({ group: { request: r } }) => r.prompt.length + r.sampling.maxTokens),
     )
@@ -178,8 +168,11 @@ export class Decoder {
   /** One token for every row under way. */
   async #step(weights: Tensors): Promise<void> {
     const cache = this.#cache
-    const feeds = { ...weights, ...this.#tables, ...stepFeeds(this.#rows, cache, this.#config.vocab_size) }
-    const out = await this.#draw('step', this.#rows, feeds)
+    const feeds = { ...weights, ...this.#tables, ...stepFeeds(this.#rows, cache) }
+    const groups = this.#rows.map((row) => row.group)
+    const out = await this.#read('step', groups, feeds, this.#newPlaces())
+    const read = distributions(out)
+    for (const [i, row] of this.#rows.entries()) this.#draw(row, read, i)
     const places = this.#layerNames.map((name) => out[name]!.data as Float32Array)
     cache.append(
       places,
@@ -187,15 +180,29 @@ export class Decoder {
     )
   }
 
-  async #draw(graph: 'step' | 'sample', rows: readonly Row[], feeds: Tensors): Promise<Tensors> {
-    const kind = samplerKind(rows[0]!.group.request.sampling)
-    const names = ['token', 'logprob', ...(hasMismatch(kind) ? ['drawn'] : [])]
-    const into = { ...this.#fetches(names), ...(graph === 'step' ? this.#newPlaces() : {}) }
-    const out = await this.#sessions.run(`${graph}-${samplerName(kind)}`, feeds, into)
-    const [tokens, logprobs] = [out.token!.data as Int32Array, out.logprob!.data as Float32Array]
-    const drawn = (out.drawn?.data ?? logprobs) as Float32Array
-    for (const [i, row] of rows.entries()) row.push(tokens[i]!, logprobs[i]!, drawn[i]!)
-    return out
+  /** Runs `prefill` or `step`, with distributions at temperature 1 as well if any of the groups wants them. */
+  #read(
+    graph: 'prefill' | 'step',
+    groups: readonly Group[],
+    feeds: Tensors,
+    into: Fetches,
+  ): Promise<Tensors> {
+    const raw = groups.some((g) => wantsRaw(g.request.sampling))
+    const names = raw ? ['probs', 'raw'] : ['probs']
+    return this.#sessions.run(raw ? `${graph}-raw` : graph, feeds, { ...this.#fetches(names), ...into })
+  }
+
+  #draw(row: Row, from: Distributions, at: number): void {
+    if (row.finished) return
+    const { sampling } = row.group.request
+    const { token, logprob, drawn } = this.#sampler.draw(
+      from,
+      at,
+      this.#config.vocab_size,
+      row.uniform(),
+      sampling,
+    )
+    row.push(token, logprob, drawn)
   }
 
   /**
@@ -227,11 +234,7 @@ export class Decoder {
     return this.#places.tensors
   }
 
-  #fetches(names: readonly string[]): Record<string, null> {
+  #fetches(names: readonly string[]): Fetches {
     return Object.fromEntries(names.map((name) => [name, null]))
   }
-}
-
-function kindOf(group: Group): string {
-  return samplerName(samplerKind(group.request.sampling))
 }

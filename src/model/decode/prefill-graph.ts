@@ -1,14 +1,15 @@
 import type { ModelConfig } from '../config.ts'
 import { GraphBuilder } from '../onnx/builder.ts'
+import { distributionOutputs } from '../sampling/distributions.ts'
 import { contrib, finishLayer, firstNorm, logits, product, rotaryInputs, weightInputs } from './blocks.ts'
 
 /**
  * `prefill`: whole prompts at once, padded on the right. Inputs: the weights, `cos`, `sin`, `tokens` int32
  * `[N, S]`, `lengths` int32 `[N]` (tokens of each prompt less one), `width` int32 (S), `last` int64 `[N]` (each
- * prompt's last token in the flattened batch). Outputs: `logits [N, V]` after the last token, and for each layer
- * `k.i` and `v.i`, `[N, kv heads, S, head_dim]`, whose places beyond a prompt's length mean nothing.
+ * prompt's last token in the flattened batch). Outputs: for each layer `k.i` and `v.i`, `[N, kv heads, S, head_dim]`, whose
+ * places beyond a prompt's length mean nothing. {@link distributionOutputs} adds its own, after the last token of each prompt.
  */
-export function prefillGraph(config: ModelConfig): GraphBuilder {
+export function prefillGraph(config: ModelConfig, { raw }: { raw: boolean }): GraphBuilder {
   const g = new GraphBuilder('prefill')
   const w = weightInputs(g, config)
   const { cos, sin } = rotaryInputs(g, config)
@@ -46,7 +47,7 @@ export function prefillGraph(config: ModelConfig): GraphBuilder {
     }
     ;({ sum, normed } = finishLayer(g, config, w, layer, attended!, sum))
   }
-  g.output(logits(g, config, w, normed), 'float32', ['N', config.vocab_size], 'logits')
+  distributionOutputs(g, logits(g, config, w, normed), config.vocab_size, raw)
   const shape = ['N', config.num_key_value_heads, 'S', config.head_dim]
   for (const [name, values] of Object.entries(cached)) {
     for (const [layer, value] of values.entries()) g.output(value, 'float32', shape, `${name}.${layer}`)

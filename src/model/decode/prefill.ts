@@ -1,4 +1,5 @@
 import ort from 'onnxruntime-node'
+import type { Distributions } from '../sampling/sampler.ts'
 import type { Tensors } from '../train/sessions.ts'
 import type { Group } from './group.ts'
 
@@ -6,8 +7,8 @@ import type { Group } from './group.ts'
 const mostTokens = 8192
 
 export interface Prefilled {
-  /** `[N, V]` after each prompt. */
-  logits: Float32Array
+  /** After each prompt. */
+  distributions: Distributions
   /** k.0, v.0, k.1, ...: `[N, kv heads, width, head_dim]` each. */
   layers: Float32Array[]
   width: number
@@ -54,8 +55,13 @@ export function prefillFeeds(prompts: readonly Int32Array[]): Tensors {
 
 export function prefilled(out: Tensors, layerNames: readonly string[], feeds: Tensors): Prefilled {
   return {
-    logits: out.logits!.data as Float32Array,
+    distributions: distributions(out),
     layers: layerNames.map((name) => out[name]!.data as Float32Array),
     width: feeds.tokens!.dims[1]!,
   }
+}
+
+/** What `distributionOutputs` declares, of a run. */
+export function distributions(out: Tensors): Distributions {
+  return { probs: out.probs!.data as Float32Array, raw: out.raw?.data as Float32Array | undefined }
 }

@@ -1,6 +1,6 @@
 import type { ModelConfig } from '../config.ts'
 import { GraphBuilder, type Value } from '../onnx/builder.ts'
-import { drawOutputs, type SamplerKind, sampler, samplerName } from '../sampling/sampler.ts'
+import { distributionOutputs } from '../sampling/distributions.ts'
 import {
   contrib,
   finishLayer,
@@ -14,17 +14,17 @@ import {
 } from './blocks.ts'
 
 /**
- * `step`: one token a row through the model, and the next one drawn. The caches go in and do not come out: the graph
+ * `step`: one token a row through the model. The caches go in and do not come out: the graph
  * returns only the new token's keys and values, which the caller appends. Inputs: the weights, `cos`, `sin`,
  * `tokens` int32 `[B]`, `positions` int64 `[B, 1]`, `mask` float32 `[B, 1, 1, C]` (added to the scores of the cached
- * places: 0, or a large negative number), `past_k.i` and `past_v.i` `[B, kv heads, C, head_dim]`, and those of the
- * {@link sampler}. Outputs: those of {@link drawOutputs}, and `k.i`, `v.i` `[B, kv heads, 1, head_dim]`.
+ * places: 0, or a large negative number), and `past_k.i` and `past_v.i` `[B, kv heads, C, head_dim]`. Outputs: `k.i` and `v.i`
+ * `[B, kv heads, 1, head_dim]`. {@link distributionOutputs} adds its own.
  *
  * Measured on 2 cores, 4 layers x 128, processor time a step of 64 rows: 4.5 ms so; 15.8 ms with onnxruntime's
  * GroupQueryAttention on caches that it shares with the caller; a `Loop` carries its caches by copying them every turn.
  */
-export function stepGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder {
-  const g = new GraphBuilder(`step-${samplerName(kind)}`)
+export function stepGraph(config: ModelConfig, { raw }: { raw: boolean }): GraphBuilder {
+  const g = new GraphBuilder('step')
   const w = weightInputs(g, config)
   const tables = rotaryInputs(g, config)
   const tokens = g.input('tokens', 'int32', ['B'])
@@ -40,18 +40,10 @@ export function stepGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder 
     cached.push(k, v)
     ;({ sum, normed } = finishLayer(g, config, w, layer, attended, sum))
   }
-  drawOutputs(g, sampler(g, logits(g, config, w, normed), config.vocab_size, kind))
+  distributionOutputs(g, logits(g, config, w, normed), config.vocab_size, raw)
   for (const value of cached) {
     g.output(value, 'float32', ['B', config.num_key_value_heads, 1, config.head_dim])
   }
-  return g
-}
-
-/** `sample`: the draw alone, from given `logits [B, V]`; for the first token after a prefill. */
-export function sampleGraph(config: ModelConfig, kind: SamplerKind): GraphBuilder {
-  const g = new GraphBuilder(`sample-${samplerName(kind)}`)
-  const given = g.input('logits', 'float32', ['B', config.vocab_size])
-  drawOutputs(g, sampler(g, given, config.vocab_size, kind))
   return g
 }
 

@@ -1,140 +1,150 @@
 import type { Sampling } from '../../../topics/common.ts'
-import type { GraphBuilder, Value } from '../onnx/builder.ts'
+import { CascadeError } from '../../../topics/errors.ts'
 
-/** What differs in the graph; everything else about sampling is data, one value a row. */
-export interface SamplerKind {
-  /** `greedy`: temperature 0. `plain`: the whole distribution. `nucleus`: top-p or top-k is active. */
-  mode: 'greedy' | 'plain' | 'nucleus'
-  /** Log-probabilities at temperature 1 instead of at the sampling temperature. */
-  raw: boolean
+/** Rows of the decoded batch: `[B, V]` each. */
+export interface Distributions {
+  /** Softmax of the logits over the temperature (temperature 1 where it is 0): what is drawn from. */
+  readonly probs: Float32Array
+  /** Softmax of the logits, for rows that {@link wantsRaw}. */
+  readonly raw?: Float32Array | undefined
 }
 
-export const samplerKinds: readonly SamplerKind[] = [
-  { mode: 'greedy', raw: false },
-  { mode: 'plain', raw: false },
-  { mode: 'plain', raw: true },
-  { mode: 'nucleus', raw: false },
-  { mode: 'nucleus', raw: true },
-]
-
-export function samplerKind(s: Sampling): SamplerKind {
-  if (s.temperature === 0) return { mode: 'greedy', raw: false }
-  const mode = s.topP < 1 || s.topK > 0 ? 'nucleus' : 'plain'
-  return { mode, raw: s.logprobsMode === 'raw' && s.temperature !== 1 }
+/** Whether log-probabilities are reported at temperature 1 and drawn at another. */
+export function wantsRaw({ temperature, logprobsMode }: Sampling): boolean {
+  return logprobsMode === 'raw' && temperature !== 1 && temperature !== 0
 }
 
-export function samplerName(kind: SamplerKind): string {
-  return kind.raw ? `${kind.mode}-raw` : kind.mode
-}
-
-/** Whether what is reported differs from what was drawn from, so that {@link Draw.drawn} is there. */
-export function hasMismatch(kind: SamplerKind): boolean {
-  return kind.mode === 'nucleus' || kind.raw
-}
-
-/** One draw a row, each `[B, 1]`. */
+/** One draw: the token, and two log-probabilities of it in nats. */
 export interface Draw {
-  /** int32 */
-  token: Value
-  /** float32, nats: as reported, over the whole vocabulary. */
-  logprob: Value
-  /** float32, nats: under the distribution that the token was drawn from. Absent where it is the same. */
-  drawn?: Value
+  token: number
+  /** As reported: over the whole vocabulary, after temperature or, in mode `raw`, before it. */
+  logprob: number
+  /** Under the distribution that the token was drawn from. Greedy: as reported. */
+  drawn: number
 }
-
-/** Declares `token`, `logprob` and, where it is there, `drawn` as outputs. */
-export function drawOutputs(g: GraphBuilder, { token, logprob, drawn }: Draw): void {
-  g.output(token, 'int32', ['B', 1], 'token')
-  g.output(logprob, 'float32', ['B', 1], 'logprob')
-  if (drawn) g.output(drawn, 'float32', ['B', 1], 'drawn')
-}
-
-/** Above this vocabulary a running sum is cheaper than a product with a triangular matrix. */
-const largestTriangle = 1024
 
 /**
- * One draw a row of `logits [B, V]`: the token (int32 `[B, 1]`) and its log-probability (float32 `[B, 1]`, nats)
- * over the whole vocabulary, after temperature unless `kind.raw`. Greedy: the arg max, log-probability at temperature 1.
- *
- * The draw inverts the cumulative distribution at one uniform number: the token is the count of cumulative masses that
- * are at most `u` times the whole mass. `nucleus` does so over the tokens sorted by falling probability, cut to the
- * first `top_k`, then to the smallest set whose share of the rest reaches `top_p` (Hugging Face's order; a token equal
- * to the last one kept is cut, so that exactly `top_k` remain).
- *
- * Adds the inputs `u`, `inverse_temperature` (float32 `[B, 1]`) and, for `nucleus`, `top_p`, `top_k` (float32 `[B, 1]`,
- * `top_k` is V for no limit) and `candidates` (int64 `[1]`, at least every row's `top_k`).
+ * A probability's bucket: exponent and three bits of the mantissa of a float32 from 0 to 1. Positive floats order as their bits.
  */
-export function sampler(g: GraphBuilder, logits: Value, vocab: number, kind: SamplerKind): Draw {
-  if (kind.mode === 'greedy') {
-    const best = g.op('ArgMax', [logits], { attrs: { axis: -1, keepdims: 1 } })
-    return { token: int32(g, best), logprob: pickColumn(g, logSoftmax(g, logits), best) }
+const bucketShift = 20
+const buckets = (0x3f800000 >>> bucketShift) + 1
+
+/**
+ * Draws tokens from rows of probabilities, one uniform number a draw, in double precision: the same bits on every machine.
+ *
+ * A draw inverts the cumulative distribution in the order of token ids, over the tokens kept: the `topK` most probable, then the
+ * smallest set of the most probable whose share of those reaches `topP` (Hugging Face's order of the two). Of tokens equally
+ * probable at the edge the lower ids are kept. The edge is found by counting into buckets, without sorting the vocabulary.
+ */
+export class Sampler {
+  readonly #masses = new Float64Array(buckets)
+  readonly #counts = new Int32Array(buckets)
+  #edge = new Float32Array(128)
+  /** Least probability kept, and how many tokens of exactly that one. */
+  #least = 0
+  #ties = 0
+  #keptMass = 1
+
+  /**
+   * Draws from row `row` with the uniform number `u`, 0 < u < 1, or takes the most probable token at temperature 0.
+   *
+   * @throws CascadeError NUMERIC for probabilities that are not numbers: the weights are not finite
+   */
+  draw({ probs, raw }: Distributions, row: number, vocab: number, u: number, s: Sampling): Draw {
+    const p = probs.subarray(row * vocab, (row + 1) * vocab)
+    // One logit that is not finite makes the whole row so.
+    if (Number.isNaN(p[0])) throw new CascadeError('NUMERIC', 'sampling: expected finite logits, got NaN')
+    if (s.temperature === 0) {
+      const token = largest(p)
+      const logprob = Math.log(p[token]!)
+      return { token, logprob, drawn: logprob }
+    }
+    const cut = s.topP < 1 || (s.topK > 0 && s.topK < vocab)
+    if (cut) this.#cut(p, s)
+    const token = cut ? this.#pick(p, u) : pick(p, u)
+    const own = Math.log(p[token]!)
+    const drawn = cut ? own - Math.log(this.#keptMass) : own
+    return { token, logprob: wantsRaw(s) ? Math.log(raw![row * vocab + token]!) : own, drawn }
   }
-  const u = g.input('u', 'float32', ['B', 1])
-  const inverseTemperature = g.input('inverse_temperature', 'float32', ['B', 1])
-  const scores = logSoftmax(g, g.op('Mul', [logits, inverseTemperature]))
-  const reported = kind.raw ? logSoftmax(g, logits) : scores
-  if (kind.mode === 'plain') {
-    const sums = runningSum(g, g.op('Exp', [scores]), vocab, null)
-    const token = countUpTo(g, sums, g.op('Mul', [u, rowMax(g, sums)]))
-    const logprob = pickColumn(g, reported, token)
-    if (!kind.raw) return { token: int32(g, token), logprob }
-    return { token: int32(g, token), logprob, drawn: pickColumn(g, scores, token) }
+
+  #cut(p: Float32Array, { topP, topK }: Sampling): void {
+    const [masses, counts] = [this.#masses, this.#counts]
+    masses.fill(0)
+    counts.fill(0)
+    const bits = new Int32Array(p.buffer, p.byteOffset, p.length)
+    let total = 0
+    for (let i = 0; i < p.length; i++) {
+      const bucket = bits[i]! >>> bucketShift
+      masses[bucket]! += p[i]!
+      counts[bucket]! += 1
+      total += p[i]!
+    }
+    const most = topK > 0 && topK < p.length ? topK : p.length
+    const mass = most < p.length ? this.#walk(p, bits, most, Infinity) : total
+    if (topP < 1) this.#walk(p, bits, most, topP * mass)
   }
-  const { order, rank, sorted, keptMass } = nucleus(g, scores, u, vocab)
-  const token = pickColumn(g, order, rank)
-  const score = pickColumn(g, sorted, rank)
-  const drawn = g.op('Sub', [score, g.op('Log', [keptMass])])
-  return { token: int32(g, token), logprob: kind.raw ? pickColumn(g, reported, token) : score, drawn }
-}
 
-function nucleus(g: GraphBuilder, scores: Value, u: Value, vocab: number) {
-  const topP = g.input('top_p', 'float32', ['B', 1])
-  const topK = g.input('top_k', 'float32', ['B', 1])
-  const candidates = g.input('candidates', 'int64', [1])
-  const [sorted, order] = g.ops('TopK', [scores, candidates], 2, {
-    attrs: { axis: -1, largest: 1, sorted: 1 },
-  }) as [Value, Value]
-  const ranks = g.f32(Float32Array.from({ length: vocab }, (_, i) => i))
-  const inTopK = g.op('Less', [g.op('Slice', [ranks, g.i64([0]), candidates]), topK])
-  const mass = g.op('Where', [inTopK, g.op('Exp', [sorted]), g.f32(0)])
-  const sums = runningSum(g, mass, vocab, candidates)
-  const before = g.op('Sub', [sums, mass])
-  const kept = g.op('Less', [before, g.op('Mul', [topP, rowMax(g, sums)])])
-  const keptMass = rowMax(g, g.op('Where', [kept, sums, g.f32(0)]))
-  return { sorted, order, keptMass, rank: countUpTo(g, sums, g.op('Mul', [u, keptMass])) }
-}
-
-function logSoftmax(g: GraphBuilder, x: Value): Value {
-  return g.op('LogSoftmax', [x], { attrs: { axis: -1 } })
-}
-
-function rowMax(g: GraphBuilder, x: Value): Value {
-  return g.op('ReduceMax', [x], { attrs: { axes: [-1], keepdims: 1 } })
-}
-
-/** Inclusive sums along the last axis, never falling: every column adds the same terms in the same order. */
-function runningSum(g: GraphBuilder, x: Value, vocab: number, width: Value | null): Value {
-  if (vocab > largestTriangle) return g.op('CumSum', [x, g.i64(1)])
-  const ones = Float32Array.from({ length: vocab * vocab }, (_, i) =>
-    Math.floor(i / vocab) <= i % vocab ? 1 : 0,
-  )
-  let triangle = g.f32(ones, [vocab, vocab])
-  if (width) {
-    const end = g.op('Concat', [width, width], { attrs: { axis: 0 } })
-    triangle = g.op('Slice', [triangle, g.i64([0, 0]), end])
+  /** Goes down from the most probable token until `most` are kept or their mass reaches `enough`; the mass kept. */
+  #walk(p: Float32Array, bits: Int32Array, most: number, enough: number): number {
+    let [mass, count, bucket] = [0, 0, buckets - 1]
+    for (; bucket > 0; bucket--) {
+      const [more, others] = [this.#masses[bucket]!, this.#counts[bucket]!]
+      if (count + others >= most || mass + more >= enough) break
+      mass += more
+      count += others
+    }
+    const edge = this.#inBucket(p, bits, bucket).sort()
+    let at = edge.length - 1
+    for (; at >= 0; at--) {
+      mass += edge[at]!
+      count += 1
+      if (count >= most || mass >= enough) break
+    }
+    at = Math.max(at, 0)
+    this.#least = edge[at] ?? 0
+    this.#ties = edge.lastIndexOf(this.#least) - at + 1
+    this.#keptMass = mass
+    return mass
   }
-  return g.op('MatMul', [x, triangle])
+
+  #inBucket(p: Float32Array, bits: Int32Array, bucket: number): Float32Array {
+    const size = this.#counts[bucket]!
+    if (this.#edge.length < size) this.#edge = new Float32Array(size)
+    let n = 0
+    for (let i = 0; n < size; i++) if (bits[i]! >>> bucketShift === bucket) this.#edge[n++] = p[i]!
+    return this.#edge.subarray(0, size)
+  }
+
+  #pick(p: Float32Array, u: number): number {
+    const [bound, least] = [u * this.#keptMass, this.#least]
+    let [sum, ties, last] = [0, this.#ties, 0]
+    for (let i = 0; i < p.length; i++) {
+      const x = p[i]!
+      if (x < least || x === 0 || (x === least && --ties < 0)) continue
+      sum += x
+      last = i
+      if (sum > bound) break
+    }
+    return last
+  }
 }
 
-function countUpTo(g: GraphBuilder, sums: Value, bound: Value): Value {
-  const passed = g.op('Cast', [g.op('LessOrEqual', [sums, bound])], { attrs: { to: 7 } })
-  return g.op('ReduceSum', [passed, g.i64([-1])], { attrs: { keepdims: 1 } })
+function pick(p: Float32Array, u: number): number {
+  let [total, sum, last] = [0, 0, 0]
+  for (let i = 0; i < p.length; i++) total += p[i]!
+  const bound = u * total
+  for (let i = 0; i < p.length; i++) {
+    const x = p[i]!
+    if (x === 0) continue
+    sum += x
+    last = i
+    if (sum > bound) break
+  }
+  return last
 }
 
-function pickColumn(g: GraphBuilder, x: Value, column: Value): Value {
-  return g.op('GatherElements', [x, column], { attrs: { axis: 1 } })
-}
-
-function int32(g: GraphBuilder, x: Value): Value {
-  return g.op('Cast', [x], { attrs: { to: 6 } })
+function largest(p: Float32Array): number {
+  let best = 0
+  for (let i = 1; i < p.length; i++) if (p[i]! > p[best]!) best = i
+  return best
 }

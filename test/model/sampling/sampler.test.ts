@@ -1,46 +1,31 @@
 import fc from 'fast-check'
-import ort from 'onnxruntime-node'
 import { describe, expect, test } from 'vitest'
-import { sampleGraph } from '../../../src/model/decode/step-graph.ts'
 import { noise } from '../../../src/model/sampling/noise.ts'
-import { samplerKind } from '../../../src/model/sampling/sampler.ts'
-import { tiny } from '../engine/helpers.ts'
+import { Sampler } from '../../../src/model/sampling/sampler.ts'
 
 const vocab = 24
 type Options = { temperature: number; topP?: number; topK?: number; logprobsMode?: 'processed' | 'raw' }
 
-const sessions = new Map<string, ort.InferenceSession>()
-
-/** Draws one token a row of equal logits; `u` has one number a row. */
-async function draw(
-  logits: number[],
-  u: Float32Array,
-  { temperature, topP = 1, topK = 0, logprobsMode = 'processed' }: Options,
-) {
-  const kind = samplerKind({ temperature, topP, topK, logprobsMode, maxTokens: 1, stopTokens: [] })
-  const key = JSON.stringify(kind)
-  const model = () => sampleGraph({ ...tiny, vocab_size: vocab }, kind).toModel()
-  const session = sessions.get(key) ?? (await ort.InferenceSession.create(model(), { intraOpNumThreads: 1 }))
-  sessions.set(key, session)
-  const rows = u.length
-  const column = (x: number) => new ort.Tensor('float32', new Float32Array(rows).fill(x), [rows, 1])
-  const all: Record<string, ort.Tensor> = {
-    logits: new ort.Tensor(
-      'float32',
-      Float32Array.from({ length: rows * vocab }, (_, i) => logits[i % vocab]!),
-      [rows, vocab],
-    ),
-    u: new ort.Tensor('float32', u, [rows, 1]),
-    inverse_temperature: column(1 / temperature),
-    top_p: column(topP),
-    top_k: column(topK || vocab),
-    candidates: new ort.Tensor('int64', BigInt64Array.of(BigInt(topK || vocab)), [1]),
+/** Draws one token for each number of `u`, all from the same logits. */
+function draw(logits: number[], u: Float32Array, o: Options) {
+  const sampling = {
+    topP: 1,
+    topK: 0,
+    logprobsMode: 'processed' as const,
+    maxTokens: 1,
+    stopTokens: [],
+    ...o,
   }
-  const out = await session.run(Object.fromEntries(session.inputNames.map((name) => [name, all[name]!])))
+  // The row before it is another's.
+  const row = (temperature: number) =>
+    Float32Array.from([...Array(logits.length).fill(0), ...softmax(logits, temperature || 1)])
+  const from = { probs: row(o.temperature), raw: row(1) }
+  const sampler = new Sampler()
+  const draws = Array.from(u, (x) => sampler.draw(from, 1, logits.length, x, sampling))
   return {
-    tokens: out.token!.data as Int32Array,
-    logprobs: out.logprob!.data as Float32Array,
-    drawn: out.drawn?.data as Float32Array | undefined,
+    tokens: draws.map((d) => d.token),
+    logprobs: draws.map((d) => d.logprob),
+    drawn: draws.map((d) => d.drawn),
   }
 }
 
@@ -84,8 +69,8 @@ describe.each(cases)('%j', (options) => {
   const u = Float32Array.from({ length: n }, (_, i) => uniform(i, 0))
   const expected = warped(logits, options)
 
-  test('the tokens follow the warped distribution (chi-square)', async () => {
-    const { tokens } = await draw(logits, u, options)
+  test('the tokens follow the warped distribution (chi-square)', () => {
+    const { tokens } = draw(logits, u, options)
     const counts = new Float64Array(vocab)
     for (const t of tokens) counts[t]! += 1
     // Rare tokens share a bin.
@@ -101,24 +86,24 @@ describe.each(cases)('%j', (options) => {
     expect(chi).toBeLessThan(k * (1 - 2 / (9 * k) + 3.09 * Math.sqrt(2 / (9 * k))) ** 3)
   })
 
-  test('reported is the whole distribution, drawn is the warped one', async () => {
-    const { tokens, logprobs, drawn } = await draw(logits, u.subarray(0, 500), options)
+  test('reported is the whole distribution, drawn is the warped one', () => {
+    const { tokens, logprobs, drawn } = draw(logits, u.subarray(0, 500), options)
     const whole = softmax(logits, options.logprobsMode === 'raw' ? 1 : options.temperature)
     for (const [i, t] of tokens.entries()) {
       expect(logprobs[i]).toBeCloseTo(Math.log(whole[t]!), 4)
-      expect((drawn ?? logprobs)[i]).toBeCloseTo(Math.log(expected[t]!), 4)
+      expect(drawn[i]).toBeCloseTo(Math.log(expected[t]!), 4)
     }
   })
 })
 
-test('at the ends of the unit interval a token with mass is drawn', async () => {
+test('at the ends of the unit interval a token with mass is drawn', () => {
   const ends = Float32Array.of(2 ** -23, 1 - 2 ** -23)
-  await fc.assert(
-    fc.asyncProperty(
+  fc.assert(
+    fc.property(
       fc.array(fc.float({ min: -40, max: 40, noNaN: true }), { minLength: vocab, maxLength: vocab }),
       fc.constantFrom(...cases),
-      async (values, options) => {
-        const { tokens } = await draw(values, ends, options)
+      (values, options) => {
+        const { tokens } = draw(values, ends, options)
         const p = softmax(values, options.temperature)
         for (const t of tokens) {
           expect(t).toBeLessThan(vocab)
@@ -126,12 +111,46 @@ test('at the ends of the unit interval a token with mass is drawn', async () => 
         }
       },
     ),
-    { numRuns: 60 },
+    { numRuns: 300 },
   )
 })
 
-test('of equal tokens at the edge exactly top-k remain', async () => {
+test('keeps what Hugging Face keeps, whatever the distribution', () => {
+  const grid = Float32Array.from({ length: 3000 }, (_, i) => (i + 0.5) / 3000)
+  fc.assert(
+    fc.property(
+      // Few distinct values: ties within the edge and across it.
+      fc.array(fc.integer({ min: -6, max: 6 }), { minLength: 2, maxLength: 40 }),
+      fc.constantFrom(0.3, 0.83, 0.97, 1),
+      fc.integer({ min: 0, max: 41 }),
+      (values, topP, topK) => {
+        const options = { temperature: 1.1, topP, topK }
+        const expected = warped(values, options)
+        const tokens = new Set(draw(values, grid, options).tokens)
+        for (const [i, p] of expected.entries()) {
+          if (p === 0) expect(tokens.has(i)).toBe(false)
+          else if (p > 0.001) expect(tokens.has(i)).toBe(true)
+        }
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test('of equal tokens at the edge the first ones remain, exactly top-k', () => {
   const u = Float32Array.from({ length: 400 }, (_, i) => (i + 0.5) / 400)
-  const { tokens } = await draw(Array(vocab).fill(0), u, { temperature: 1, topK: 3 })
-  expect(new Set(tokens).size).toBe(3)
+  const { tokens } = draw(Array(vocab).fill(0), u, { temperature: 1, topK: 3 })
+  expect(new Set(tokens)).toEqual(new Set([0, 1, 2]))
+})
+
+test('greedy takes the first of the most probable, whatever else is asked for', () => {
+  const { tokens, logprobs, drawn } = draw([0, 2, 1, 2], Float32Array.of(0.9), { temperature: 0, topP: 0.5 })
+  expect(tokens).toEqual([1])
+  expect(logprobs[0]).toBeCloseTo(Math.log(softmax([0, 2, 1, 2], 1)[1]!), 6)
+  expect(drawn).toEqual(logprobs)
+})
+
+test('logits that are not finite are an error, not a token', () => {
+  const faulty = () => draw([0, Number.NaN], Float32Array.of(0.5), { temperature: 1 })
+  expect(faulty).toThrow(expect.objectContaining({ code: 'NUMERIC' }))
 })
