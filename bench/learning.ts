@@ -14,6 +14,10 @@ export const summary =
 const seeds = list(process.env.LEARNING_SEEDS ?? '1,2,3,4,5')
 const seedsOfOthers = Number(process.env.LEARNING_OTHERS ?? 2)
 
+/** Two halves of the seeds run side by side on two cores with one thread each, in half of the time. */
+const threads = process.env.LEARNING_THREADS
+const config = threads ? { ...laptop, engine: { threads: Number(threads) } } : laptop
+
 /**
  * One whole cascade a seed, with the config that `npm start` runs, then its control arms: each RL stage again from the same
  * weights, with the same prompts and steps.
@@ -26,11 +30,11 @@ export async function* run(): AsyncGenerator<Figure> {
   }
   for (const [n, seed] of seeds.entries()) {
     const begun = Date.now()
-    const whole = await train(laptop, seed, join(folder, `seed-${seed}`))
+    const whole = await train(config, seed, join(folder, `seed-${seed}`))
     for (const stage of whole.report.stages) {
       yield figure(`seed ${seed}/${stage.name}/as it is`, stage.after, stage.before, begun)
     }
-    for (const arm of controlArms(laptop, whole)) {
+    for (const arm of controlArms(config, whole)) {
       if (arm.name !== 'rewards permuted' && n >= seedsOfOthers) continue
       const armBegun = Date.now()
       const dir = join(folder, `seed-${seed}-${arm.stage}-${arm.name.replaceAll(' ', '-')}`)

@@ -31,6 +31,6 @@ export default defineCascade({
       checkpointEvery: 100,
     },
     { ...grpo, name: 'instruction', domain: 'instruction', task: 'instruction', steps: 100, maxTokens: 18 },
-    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 100, maxTokens: 22 },
+    { ...grpo, name: 'math', domain: 'math', task: 'math', steps: 100, maxTokens: 32 },
   ],
 })

@@ -2,16 +2,13 @@ import { type Random, random } from './random.ts'
 import { type Combined, splitTask } from './split.ts'
 import type { Item, Task } from './task.ts'
 
-/** Share of annotators who answer a long sum at once. How they know does not show, and half of the time they slip. */
-const directShare = 0.75
-const slipShare = 0.5
-const slips = [-2, -1, 1, 2]
+/** Share of annotators who answer at once. How they know does not show, and most of the time they slip. */
+const directShare = 0.62
+const slipShare = 0.7
+const slips = [-3, -2, -1, 1, 2, 3]
 
 /** Numbers of terms of a sum, each as often as it is listed. */
-const lengths = [3, 4, 5, 5]
-
-/** Terms up to which every annotator works a sum out. */
-const shortSum = 3
+const lengths = [4, 6, 6, 7]
 
 /** Terms with their signs, the first positive; no partial sum leaves 0 to 99. */
 function terms(r: Random): number[] {
@@ -62,23 +59,23 @@ export function workOut(list: readonly number[]): string {
 function demonstration(item: Item, seed: number, visit: number): string {
   const list = parsePrompt(item.prompt)
   const r = random('math', 'annotator', seed, item.id, visit)
-  if (list.length <= shortSum || r.unit() >= directShare) return workOut(list)
+  if (r.unit() >= directShare) return workOut(list)
   const slip = r.unit() < slipShare ? r.pick(slips) : 0
   return `=${list.reduce((a, b) => a + b, 0) + slip}`
 }
 
 /**
- * Sums and differences of three to five digits. Annotators work sums of three terms out step by step; longer ones three
- * quarters of them answer at once, right half of the time. The reward sees the final answer alone. Held-out prompts use
- * sets of signed terms that training never uses, in any order.
+ * Sums and differences of four to seven digits. Most annotators answer at once, right less than a third of the time; the others
+ * work the sum out step by step. The reward sees the final answer alone. Held-out prompts use sets of signed terms that training
+ * never uses, in any order.
  */
 export function math(): Task {
   return splitTask({
     name: 'math',
     domain: 'math',
     verifier: 'math',
-    maxPromptTokens: 10,
-    maxResponseTokens: 21,
+    maxPromptTokens: 14,
+    maxResponseTokens: 31,
     draw,
     demonstration,
   })

@@ -8,9 +8,9 @@ const pool = task.train(1)
 const items = Array.from({ length: 20_000 }, (_, i) => pool.item(i))
 const { judge } = verifier()
 
-it('asks for sums of three to five digits whose partial sums are never negative', () => {
+it('asks for sums of four to seven digits whose partial sums are never negative', () => {
   for (const item of items) {
-    expect(item.prompt).toMatch(/^[1-9]([+-][1-9]){2,4}\?$/)
+    expect(item.prompt).toMatch(/^[1-9]([+-][1-9]){3,6}\?$/)
     let sum = 0
     for (const term of parsePrompt(item.prompt)) {
       sum += term
@@ -20,12 +20,12 @@ it('asks for sums of three to five digits whose partial sums are never negative'
   }
 })
 
-it('asks for half of the sums with five terms, and a quarter each with three and four', () => {
+it('asks for half of the sums with six terms, and a quarter each with four and seven', () => {
   const share = (n: number) =>
     items.filter((item) => parsePrompt(item.prompt).length === n).length / items.length
-  expect(share(3)).toBeCloseTo(0.25, 1)
   expect(share(4)).toBeCloseTo(0.25, 1)
-  expect(share(5)).toBeCloseTo(0.5, 1)
+  expect(share(6)).toBeCloseTo(0.5, 1)
+  expect(share(7)).toBeCloseTo(0.25, 1)
 })
 
 describe('workOut', () => {
@@ -59,26 +59,29 @@ describe('demonstration', () => {
   }))
   const direct = ({ text }: { text: string }) => text.startsWith('=')
 
-  it('is right where it is worked out, and half of the time where it is not', () => {
+  it('is right where it is worked out, and three times in ten where it is not', () => {
     const right = ({ text, item }: (typeof shown)[number]) => {
       const verdict = judge(text, item.groundTruth)
       return verdict.outcome === 'score' && verdict.score === 1
     }
     for (const s of shown) if (!direct(s)) expect(right(s)).toBe(true)
     const guessed = shown.filter(direct)
-    expect(guessed.filter(right).length / guessed.length).toBeCloseTo(0.5, 1)
+    expect(guessed.filter(right).length / guessed.length).toBeCloseTo(0.3, 1)
   })
 
-  it('is worked out in full for three terms, and for more by one annotator in four', () => {
+  it('is worked out in full by 38 annotators in a hundred', () => {
     for (const s of shown) if (!direct(s)) expect(s.text).toBe(workOut(s.terms))
-    expect(shown.filter((s) => s.terms.length === 3).filter(direct)).toEqual([])
-    const long = shown.filter((s) => s.terms.length > 3)
-    expect(long.filter(direct).length / long.length).toBeCloseTo(0.75, 1)
+    expect(shown.filter(direct).length / shown.length).toBeCloseTo(0.62, 1)
+  })
+
+  it('slips by one to three', () => {
+    const error = (s: (typeof shown)[number]) => Number(s.text.slice(1)) - Number(s.item.groundTruth)
+    expect(new Set(shown.filter(direct).map(error))).toEqual(new Set([-3, -2, -1, 0, 1, 2, 3]))
   })
 
   it('is the same for the same seed and visit, and not for others', () => {
-    const long = items.filter((item) => parsePrompt(item.prompt).length > 3).slice(0, 200)
-    const texts = (seed: number, visit: number) => long.map((item) => task.demonstration(item, seed, visit))
+    const some = items.slice(0, 200)
+    const texts = (seed: number, visit: number) => some.map((item) => task.demonstration(item, seed, visit))
     expect(texts(1, 0)).toEqual(texts(1, 0))
     expect(texts(1, 1)).not.toEqual(texts(1, 0))
     expect(texts(2, 0)).not.toEqual(texts(1, 0))

@@ -33,7 +33,7 @@ beforeAll(async () => {
         checkpointEvery: 1000,
       },
       { ...rl, name: 'second', domain: 'instruction', task: 'instruction', maxTokens: 18 },
-      { ...rl, name: 'third', domain: 'math', task: 'math', maxTokens: 22 },
+      { ...rl, name: 'third', domain: 'math', task: 'math', maxTokens: 32 },
     ],
   })
   expect(await cascade(['run', config, '--dir', run])).toMatchObject({ code: 0, stderr: '' })
