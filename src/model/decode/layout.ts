@@ -26,8 +26,8 @@ export function layoutGraph(config: ModelConfig): GraphBuilder {
     const split = p.name.endsWith('.gate_up')
     const parts = split ? g.ops('Split', [given], 2, { attrs: { axis: 1 } }) : [given]
     for (const [i, name] of (split ? gateAndUp(p.name) : [p.name]).entries()) {
-      const laid = g.op('Transpose', [parts[i]!], { attrs: { perm: [1, 0] }, names: [`laid.${name}`] })
-      g.output(laid, 'float32', shapes.get(name)!)
+      const laid = g.op('Transpose', [parts[i]!], { attrs: { perm: [1, 0] } })
+      g.output(laid, 'float32', shapes.get(name)!, `laid.${name}`)
     }
   }
   return g

@@ -32,17 +32,19 @@ export function stepGraph(config: ModelConfig, { raw }: { raw: boolean }): Graph
   const mask = g.input('mask', 'float32', ['B', 1, 1, 'C'])
   const cacheLength = g.op('Gather', [g.op('Shape', [mask]), g.i64([3])])
   const parts = g.op('Concat', [cacheLength, g.i64([1])], { attrs: { axis: 0 } })
-  const cached: Value[] = []
+  const cached: { k: Value; v: Value }[] = []
   let sum = g.op('Gather', [w.get('embed')!, tokens])
   let normed = firstNorm(g, config, w, sum)
   for (let layer = 0; layer < config.num_hidden_layers; layer++) {
     const { attended, k, v } = attend(g, config, w, layer, normed, { tables, positions, mask, parts })
-    cached.push(k, v)
+    cached.push({ k, v })
     ;({ sum, normed } = finishLayer(g, config, w, layer, attended, sum))
   }
   distributionOutputs(g, logits(g, config, w, normed), config.vocab_size, raw)
-  for (const value of cached) {
-    g.output(value, 'float32', ['B', config.num_key_value_heads, 1, config.head_dim])
+  const shape = ['B', config.num_key_value_heads, 1, config.head_dim]
+  for (const [layer, { k, v }] of cached.entries()) {
+    g.output(k, 'float32', shape, `k.${layer}`)
+    g.output(v, 'float32', shape, `v.${layer}`)
   }
   return g
 }
@@ -75,15 +77,12 @@ function attend(
     product(g, x, w.get(`layers.${layer}.qkv`)!),
     g.i64([-1, heads + 2 * kv, 1, width]),
   ])
-  // Under their own names: the new keys and values go where the caller wants them, without a copy.
   const [qk, v] = g.ops('Split', [qkv, g.i64([heads + kv, kv])], 2, {
     attrs: { axis: 1 },
-    names: [undefined, `v.${layer}`],
   }) as [Value, Value]
   const turned = g.op('RotaryEmbedding', [qk, positions, tables.cos, tables.sin], contrib)
   let [q, k] = g.ops('Split', [turned, g.i64([heads, kv])], 2, {
     attrs: { axis: 1 },
-    names: [undefined, `k.${layer}`],
   }) as [Value, Value]
   if (heads !== kv) q = g.op('Reshape', [q, g.i64([-1, kv, heads / kv, width])])
   const onCache = g.op('Add', [product(g, q, pastK), mask])

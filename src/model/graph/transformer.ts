@@ -2,7 +2,7 @@ import { type ModelConfig, parameters } from '../config.ts'
 import type { DType, GraphBuilder, Value } from '../onnx/builder.ts'
 import type { Tape, Var } from './autodiff.ts'
 import { type AttentionAttrs, attention } from './ops/attention.ts'
-import { add, foldGain, scale, splitColumns, splitFirst } from './ops/elementwise.ts'
+import { foldGain, scale, splitColumns, splitFirst } from './ops/elementwise.ts'
 import { embedding, pickRows } from './ops/gather.ts'
 import { headsLinear, joinLinear } from './ops/heads.ts'
 import { linear, linearTransposed } from './ops/linear.ts'
@@ -49,9 +49,9 @@ export function forward(
   for (let i = 0; i < config.num_hidden_layers; i++) {
     const layer = (name: string) => w(`layers.${i}.${name}`)
     const qkv = tape.call(foldGain, [layer('qkv'), layer('attn_norm')], { side: 'rows' })
-    x = tape.call(add, [x, selfAttention(tape, config, shapes, normed(x), qkv, layer('o'))], null)
+    x = selfAttention(tape, config, shapes, { x, normed: normed(x), qkv, out: layer('o') })
     const gateUp = tape.call(foldGain, [layer('gate_up'), layer('mlp_norm')], { side: 'rows' })
-    x = tape.call(add, [x, feedForward(tape, config, normed(x), gateUp, layer('down'))], null)
+    x = feedForward(tape, config, { x, normed: normed(x), gateUp, down: layer('down') })
   }
   const picked = tape.call(pickRows, [x, tape.constant(inputs.places)], null)
   const last = tape.call(scale, [normed(picked), tape.constant(inputs.inverseTemperature)], null)
@@ -69,32 +69,36 @@ interface SequenceShapes {
   ropeKey: RopeAttrs
 }
 
+/** `x` and what the attention adds to it. */
 function selfAttention(
   tape: Tape,
   config: ModelConfig,
   shapes: SequenceShapes,
-  x: Var,
-  qkv: Var,
-  out: Var,
+  { x, normed, qkv, out }: { x: Var; normed: Var; qkv: Var; out: Var },
 ): Var {
   const { kvHeads, groups, headDim } = shapes.attention
   const queryWidth = config.num_attention_heads * headDim
   const sizes = [queryWidth, 2 * kvHeads * headDim]
   const [wq, wkv] = tape.apply(splitColumns, [qkv], { sizes })
   const heads = { heads: kvHeads, width: groups * headDim }
-  const q = tape.call(rope, [tape.call(headsLinear, [x, wq!], heads)], shapes.ropeQuery)
-  const kv = tape.call(headsLinear, [x, wkv!], { heads: 2 * kvHeads, width: headDim })
+  const q = tape.call(rope, [tape.call(headsLinear, [normed, wq!], heads)], shapes.ropeQuery)
+  const kv = tape.call(headsLinear, [normed, wkv!], { heads: 2 * kvHeads, width: headDim })
   const [k, v] = tape.apply(splitFirst, [kv], { parts: 2 })
   const o = tape.call(attention, [q, tape.call(rope, [k!], shapes.ropeKey), v!], shapes.attention)
-  return tape.call(joinLinear, [o, out], heads)
+  return tape.call(joinLinear, [o, out, x], heads)
 }
 
-function feedForward(tape: Tape, config: ModelConfig, x: Var, gateUp: Var, down: Var): Var {
+/** `x` and what the MLP adds to it. */
+function feedForward(
+  tape: Tape,
+  config: ModelConfig,
+  { x, normed, gateUp, down }: { x: Var; normed: Var; gateUp: Var; down: Var },
+): Var {
   const half = config.intermediate_size
   // Cutting the weight instead of the activations keeps two large copies out of every pass.
   const [gate, up] = tape.apply(splitColumns, [gateUp], { sizes: [half, half] })
-  const h = tape.call(swiglu, [tape.call(linear, [x, gate!], null), tape.call(linear, [x, up!], null)], null)
-  return tape.call(linear, [h, down], null)
+  const times = (w: Var) => tape.call(linear, [normed, w], null)
+  return tape.call(linear, [tape.call(swiglu, [times(gate!), times(up!)], null), down, x], null)
 }
 
 function sequenceShapes(g: GraphBuilder, config: ModelConfig, tokens: Value): SequenceShapes {

@@ -3,11 +3,10 @@ import onnxProto from 'onnx-proto'
 const { onnx } = onnxProto
 
 /**
- * Emits ONNX graphs. A {@link GraphBuilder} collects nodes; a {@link Value} is the name of one tensor in
- * it. Values of an outer graph are visible inside the subgraphs of `Loop` and `If`, as ONNX scoping has it.
+ * Emits ONNX graphs. A {@link GraphBuilder} collects nodes; a {@link Value} is the name of one tensor in it.
  */
 
-/** A tensor in a graph. The brand keeps plain strings from being passed as tensors. */
+/** A tensor in a graph. Its name changes where it leaves the graph under another one; hold the value, not the name. */
 export interface Value {
   readonly name: string
 }
@@ -28,7 +27,6 @@ export type Attribute =
   | number
   | string
   | readonly number[]
-  | GraphBuilder
   | { float: number }
   | { floats: readonly number[] }
 
@@ -36,11 +34,7 @@ export interface NodeOptions {
   attrs?: Record<string, Attribute | undefined>
   /** `com.microsoft` for onnxruntime's contrib operators. */
   domain?: string
-  /** Names for the outputs in their order, for those that leave the graph; the others get fresh ones. */
-  names?: readonly (string | undefined)[]
 }
-
-let serial = 0
 
 export class GraphBuilder {
   readonly name: string
@@ -48,16 +42,13 @@ export class GraphBuilder {
   readonly #inputs: InstanceType<typeof onnx.ValueInfoProto>[] = []
   readonly #outputs: InstanceType<typeof onnx.ValueInfoProto>[] = []
   readonly #initializers: InstanceType<typeof onnx.TensorProto>[] = []
+  #serial = 0
   readonly #constants = new Map<string, Value>()
+  /** Values that nodes of this graph make and that may still be renamed, with the node. */
+  readonly #made = new Map<Value, InstanceType<typeof onnx.NodeProto>>()
 
   constructor(name: string) {
     this.name = name
-  }
-
-  /** A name that no other value of this process has, so that subgraphs never shadow by accident. */
-  fresh(hint: string): string {
-    serial += 1
-    return `${hint}_${serial}`
   }
 
   input(name: string, dtype: DType, shape: readonly Dim[]): Value {
@@ -65,13 +56,11 @@ export class GraphBuilder {
     return { name }
   }
 
-  output(value: Value, dtype: DType, shape: readonly Dim[], name?: string): void {
-    let result = value
-    if (name !== undefined && name !== value.name) {
-      result = { name }
-      this.#push('Identity', [value], [name], {})
-    }
-    this.#outputs.push(valueInfo(result.name, dtype, shape))
+  /** Declares an output. The node that makes `value` gives it under `name`; only an input, or what is an output already, is copied. */
+  output(value: Value, dtype: DType, shape: readonly Dim[], name = value.name): void {
+    if (name !== value.name && !this.#rename(value, name)) this.#push('Identity', [value], [name], {})
+    this.#made.delete(value)
+    this.#outputs.push(valueInfo(name, dtype, shape))
   }
 
   /** One node with one output. `null` stands for an omitted optional input. */
@@ -81,9 +70,13 @@ export class GraphBuilder {
 
   /** One node with several outputs. */
   ops(type: string, inputs: readonly (Value | null)[], outputs: number, options: NodeOptions = {}): Value[] {
-    const names = Array.from({ length: outputs }, (_, i) => options.names?.[i] ?? this.fresh(type))
-    this.#push(type, inputs, names, options)
-    return names.map((name) => ({ name }))
+    const names = Array.from({ length: outputs }, () => this.#fresh(type))
+    const node = this.#push(type, inputs, names, options)
+    return names.map((name) => {
+      const value = { name }
+      this.#made.set(value, node)
+      return value
+    })
   }
 
   /** A float32 constant; equal constants are shared. */
@@ -110,24 +103,13 @@ export class GraphBuilder {
       values.length <= 64 ? `${dtype}:${shape.join(',')}:${Array.from(values).join(',')}` : undefined
     const known = key === undefined ? undefined : this.#constants.get(key)
     if (known) return known
-    const name = this.fresh('const')
+    const name = this.#fresh('const')
     this.#initializers.push(
       onnx.TensorProto.create({ name, dims: [...shape], dataType: elementType[dtype], rawData: raw }),
     )
     const value = { name }
     if (key !== undefined) this.#constants.set(key, value)
     return value
-  }
-
-  /** The graph as a `GraphProto`, for a subgraph attribute or a model. */
-  toProto(): InstanceType<typeof onnx.GraphProto> {
-    return onnx.GraphProto.create({
-      name: this.name,
-      node: this.#nodes,
-      input: this.#inputs,
-      output: this.#outputs,
-      initializer: this.#initializers,
-    })
   }
 
   /** The serialized model: what `InferenceSession.create` takes. Opset 17, plus onnxruntime's contrib operators. */
@@ -139,7 +121,13 @@ export class GraphBuilder {
         { domain: '', version: 17 },
         { domain: 'com.microsoft', version: 1 },
       ],
-      graph: this.toProto(),
+      graph: {
+        name: this.name,
+        node: this.#nodes,
+        input: this.#inputs,
+        output: this.#outputs,
+        initializer: this.#initializers,
+      },
     })
     return onnx.ModelProto.encode(model).finish()
   }
@@ -148,27 +136,44 @@ export class GraphBuilder {
     return this.#nodes.length
   }
 
-  #push(type: string, inputs: readonly (Value | null)[], outputs: string[], options: NodeOptions): void {
-    this.#nodes.push(
-      onnx.NodeProto.create({
-        opType: type,
-        name: this.fresh(type),
-        domain: options.domain ?? '',
-        input: inputs.map((v) => v?.name ?? ''),
-        output: outputs,
-        attribute: Object.entries(options.attrs ?? {}).flatMap(([name, value]) =>
-          value === undefined ? [] : [attribute(name, value)],
-        ),
-      }),
-    )
+  #push(
+    type: string,
+    inputs: readonly (Value | null)[],
+    outputs: readonly string[],
+    options: NodeOptions,
+  ): InstanceType<typeof onnx.NodeProto> {
+    const node = onnx.NodeProto.create({
+      opType: type,
+      name: this.#fresh(type),
+      domain: options.domain ?? '',
+      input: inputs.map((v) => v?.name ?? ''),
+      output: [...outputs],
+      attribute: Object.entries(options.attrs ?? {}).flatMap(([name, value]) =>
+        value === undefined ? [] : [attribute(name, value)],
+      ),
+    })
+    this.#nodes.push(node)
+    return node
+  }
+
+  #fresh(hint: string): string {
+    this.#serial += 1
+    return `${hint}_${this.#serial}`
+  }
+
+  #rename(value: Value, name: string): boolean {
+    const node = this.#made.get(value)
+    if (!node) return false
+    const change = (names: string[]) => names.map((n) => (n === value.name ? name : n))
+    node.output = change(node.output!)
+    for (const user of this.#nodes) if (user.input!.includes(value.name)) user.input = change(user.input!)
+    ;(value as { name: string }).name = name
+    return true
   }
 }
 
 function attribute(name: string, value: Attribute): InstanceType<typeof onnx.AttributeProto> {
   const { AttributeType } = onnx.AttributeProto
-  if (value instanceof GraphBuilder) {
-    return onnx.AttributeProto.create({ name, type: AttributeType.GRAPH, g: value.toProto() })
-  }
   if (typeof value === 'number')
     return onnx.AttributeProto.create({ name, type: AttributeType.INT, i: value })
   if (typeof value === 'string') {

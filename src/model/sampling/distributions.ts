@@ -7,13 +7,7 @@ import type { GraphBuilder, Value } from '../onnx/builder.ts'
  */
 export function distributionOutputs(g: GraphBuilder, logits: Value, vocab: number, raw: boolean): void {
   const inverseTemperature = g.input('inverse_temperature', 'float32', ['B', 1])
-  const scaled = g.op('Mul', [logits, inverseTemperature])
-  for (const [name, x] of raw
-    ? ([
-        ['probs', scaled],
-        ['raw', logits],
-      ] as const)
-    : ([['probs', scaled]] as const)) {
-    g.output(g.op('Softmax', [x], { attrs: { axis: -1 }, names: [name] }), 'float32', ['B', vocab])
-  }
+  const softmax = (x: Value) => g.op('Softmax', [x], { attrs: { axis: -1 } })
+  g.output(softmax(g.op('Mul', [logits, inverseTemperature])), 'float32', ['B', vocab], 'probs')
+  if (raw) g.output(softmax(logits), 'float32', ['B', vocab], 'raw')
 }

@@ -1,5 +1,5 @@
 import type { GraphBuilder, Value } from '../../onnx/builder.ts'
-import type { Op } from '../autodiff.ts'
+import { type Op, plus } from '../autodiff.ts'
 import { gemm } from './linear.ts'
 
 export interface HeadsAttrs {
@@ -37,20 +37,21 @@ export const headsLinear: Op<HeadsAttrs> = {
   },
 }
 
-/** `o [heads, N, width]` joined to `[N, heads * width]`, times `w [heads * width, out]`. */
+/** `o [heads, N, width]` joined to `[N, heads * width]`, times `w [heads * width, out]`, on top of `base [N, out]` where given. */
 export const joinLinear: Op<HeadsAttrs> = {
   name: 'join-linear',
-  emit(g, [o, w], attrs) {
+  emit(g, [o, w, base], attrs) {
     const { heads, width } = attrs
     const joined = joinHeads(g, o!, attrs)
     return {
-      outputs: [gemm(g, joined, w!)],
+      outputs: [gemm(g, joined, w!, { plus: base })],
       pullback: ({ dy, wanted, acc }) => {
         const perHead = g.op('Reshape', [w!, g.i64([heads, width, -1])])
         const own = g.op('FusedMatMul', [dy[0]!, perHead], { domain: 'com.microsoft', attrs: { transB: 1 } })
         return [
-          wanted[0] ? (acc[0] ? g.op('Add', [acc[0], own]) : own) : null,
+          wanted[0] ? plus(g, acc[0], own) : null,
           wanted[1] ? gemm(g, joined, dy[0]!, { transA: true, plus: acc[1] }) : null,
+          wanted[2] ? plus(g, acc[2], dy[0]!) : null,
         ]
       },
     }

@@ -1,5 +1,5 @@
 import type { GraphBuilder, Value } from '../../onnx/builder.ts'
-import type { Op } from '../autodiff.ts'
+import { type Op, plus } from '../autodiff.ts'
 
 /** `A @ B (+ C)` of matrices, either side transposed in place. */
 export function gemm(
@@ -13,15 +13,16 @@ export function gemm(
   })
 }
 
-/** `x [N, in] @ w [in, out]`. */
+/** `x [N, in] @ w [in, out]`, on top of a third input `[N, out]` where there is one. */
 export const linear: Op<null> = {
   name: 'linear',
-  emit(g, [x, w]) {
+  emit(g, [x, w, base]) {
     return {
-      outputs: [gemm(g, x!, w!)],
+      outputs: [gemm(g, x!, w!, { plus: base })],
       pullback: ({ dy, wanted, acc }) => [
         wanted[0] ? gemm(g, dy[0]!, w!, { transB: true, plus: acc[0] }) : null,
         wanted[1] ? gemm(g, x!, dy[0]!, { transA: true, plus: acc[1] }) : null,
+        wanted[2] ? plus(g, acc[2], dy[0]!) : null,
       ],
     }
   },
