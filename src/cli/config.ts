@@ -98,11 +98,11 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
     }
   }
   const { hidden, heads, kvHeads = heads } = parsed.data.model
-  // The runtime's attention kernel takes head widths that are multiples of 16.
-  if (hidden % (16 * heads) !== 0) {
+  // Rotary positions pair the halves of a head.
+  if (hidden % (2 * heads) !== 0) {
     throw new CascadeError(
       'CONFIG_INVALID',
-      `${where}: model.hidden: expected a multiple of 16 x model.heads (${16 * heads}), got ${hidden}`,
+      `${where}: model.hidden: expected a multiple of 2 x model.heads (${2 * heads}), got ${hidden}`,
     )
   }
   if (heads % kvHeads !== 0) {

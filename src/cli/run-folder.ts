@@ -2,6 +2,7 @@ import { access, constants, mkdir, readdir, readFile, rename, stat, writeFile } 
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { CascadeError } from '../../topics/index.ts'
+import { syncFolder } from '../sync-folder.ts'
 import { type CascadeConfig, configSchema } from './config.ts'
 
 /**
@@ -81,6 +82,7 @@ export async function createRun(dir: string, manifest: Manifest): Promise<void> 
   try {
     await writeFile(temporary, `${JSON.stringify(manifest, null, 2)}\n`, { flush: true })
     await rename(temporary, join(dir, manifestFile))
+    await syncFolder(dir)
   } catch (cause) {
     throw new CascadeError(
       'RUN_DIR_UNUSABLE',
@@ -97,6 +99,7 @@ export async function createRun(dir: string, manifest: Manifest): Promise<void> 
 async function makeFolder(dir: string): Promise<void> {
   try {
     await mkdir(dir)
+    await syncFolder(dirname(dir))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EEXIST' && (await stat(dir)).isDirectory()) return

@@ -1,18 +1,9 @@
 import { createHash } from 'node:crypto'
-import {
-  constants,
-  type FileHandle,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-} from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Probe } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint } from '../../topics/index.ts'
+import { syncFolder } from '../sync-folder.ts'
 
 /** Within a run folder. */
 export const checkpointsFolder = 'checkpoints'
@@ -82,6 +73,10 @@ export class CheckpointStore {
     return stored
   }
 
+  folder({ path }: Pick<Checkpoint, 'path'>): string {
+    return join(this.#run, path)
+  }
+
   /**
    * The files of a committed checkpoint, each checked against its record.
    *
@@ -94,7 +89,7 @@ export class CheckpointStore {
     const found = new Map<string, Uint8Array>()
     for (const file of checkpoint.files) {
       if (names && !names.includes(file.name)) continue
-      const path = join(this.#run, checkpoint.path, file.name)
+      const path = join(this.folder(checkpoint), file.name)
       let content: Buffer
       try {
         content = await readFile(path)
@@ -155,10 +150,6 @@ async function writeSynced(path: string, bytes: Uint8Array): Promise<void> {
     await handle.writeFile(bytes)
     await handle.sync()
   })
-}
-
-async function syncFolder(path: string): Promise<void> {
-  await using(await open(path, constants.O_RDONLY), (handle) => handle.sync())
 }
 
 async function using(handle: FileHandle, work: (handle: FileHandle) => Promise<void>): Promise<void> {

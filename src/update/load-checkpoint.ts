@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CascadeError, type Checkpoint } from '../../topics/index.ts'
-import { decodeCheckpoint } from '../model/weights/checkpoint.ts'
+import { CascadeError, type Checkpoint, isCascadeError } from '../../topics/index.ts'
+import { type DecodedCheckpoint, decodeCheckpoint } from '../model/weights/checkpoint.ts'
 import type { VersionedEngine } from '../policy/versioned-engine.ts'
 import type { CheckpointStore } from './checkpoint-store.ts'
 
@@ -15,7 +15,7 @@ export async function loadCheckpoint(
   store: CheckpointStore,
   checkpoint: Checkpoint,
 ): Promise<void> {
-  const { state } = decodeCheckpoint(await store.read(checkpoint), versioned.engine.config)
+  const { state } = decode(await store.read(checkpoint), versioned, store.folder(checkpoint))
   await versioned.engine.loadState(state)
   versioned.set(checkpoint.version)
 }
@@ -40,7 +40,21 @@ export async function loadFolder(versioned: VersionedEngine, folder: string): Pr
       { cause },
     )
   }
-  const { state } = decodeCheckpoint(files, versioned.engine.config)
+  const { state } = decode(files, versioned, folder)
   await versioned.engine.loadState(state)
   await versioned.engine.resetOptimizer()
+}
+
+/** Its errors name the folder; {@link decodeCheckpoint} knows the files alone. */
+function decode(
+  files: ReadonlyMap<string, Uint8Array>,
+  { engine }: VersionedEngine,
+  folder: string,
+): DecodedCheckpoint {
+  try {
+    return decodeCheckpoint(files, engine.config)
+  } catch (error) {
+    if (!isCascadeError(error)) throw error
+    throw new CascadeError(error.code, `${folder}: ${error.message}`, { cause: error })
+  }
 }

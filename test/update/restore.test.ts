@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type EmbeddedLog, openLog } from '../../src/log/index.ts'
@@ -111,6 +112,16 @@ test('or with the weights of another checkpoint, and a fresh optimiser', async (
   expect(ofModel(now)).toEqual(ofModel(weights))
   expect(now.step).toBe('0')
   expect(weights.step).toBe('1')
+})
+
+test('a folder whose weights cannot be used is named', async () => {
+  await using other = await folder()
+  await writeFile(join(other.path, 'config.json'), '{}')
+  await using run = await folder()
+  await expect(restore(run.path, { init: other.path })).rejects.toThrow(other.path)
+  await expect(restore(run.path, { init: join(other.path, 'none') })).rejects.toThrow(
+    join(other.path, 'none'),
+  )
 })
 
 test('after an interval checkpoint the batches since are applied again: the same bits, the KL reference too', async () => {

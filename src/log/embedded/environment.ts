@@ -160,7 +160,11 @@ function syncFolder(path: string): void {
 
 /** An error of LMDB or of the file system as the log's own; `dir` is the log's folder. */
 export function mapped(error: unknown, dir: string): CascadeError {
-  if (error instanceof CascadeError) return error
+  if (error instanceof CascadeError) {
+    if (error.code !== 'LOG_CORRUPT' || error.message.includes(dir)) return error
+    // Of a row, which does not know what file it lies in.
+    return new CascadeError(error.code, `${join(dir, dataFile)}: ${error.message}`, { cause: error })
+  }
   if (isFull(error) || (errorCode(error) === shortWrite && !canGrow(join(dir, dataFile)))) {
     return new CascadeError('LOG_FULL', `${dir}: no space left for the log; nothing of this write was kept`, {
       cause: error,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { decodeFrame, encodeFrame } from '../../../topics/codec.ts'
 import { CascadeError, isCascadeError } from '../../../topics/errors.ts'
+import { syncFolder } from '../../sync-folder.ts'
 import { isFull } from './environment.ts'
 import { errorCode, processStart } from './process-identity.ts'
 
@@ -135,17 +136,6 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', done)
     if (signal.aborted) done()
   })
-}
-
-async function syncFolder(path: string): Promise<void> {
-  // Windows has no handle on a folder to sync.
-  if (process.platform === 'win32') return
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }
 
 function submitError(dir: string, error: unknown): CascadeError {

@@ -74,8 +74,8 @@ describe('a config', () => {
     ],
     [
       'with a width that its heads do not divide',
-      `export default ${JSON.stringify({ model: { hidden: 40 }, stages: [sft] })}`,
-      /model\.hidden: expected a multiple of .*, got 40/,
+      `export default ${JSON.stringify({ model: { hidden: 42 }, stages: [sft] })}`,
+      /model\.hidden: expected a multiple of .*, got 42/,
     ],
   ]
 

@@ -93,7 +93,10 @@ test('whatever byte is changed: a log reads what was written, or says what is da
           }
           expect(await log.position('g', 'notes')).toEqual({ floor: 0, beyond: [3] })
         } catch (error) {
-          if (isCascadeError(error, 'LOG_CORRUPT')) return
+          if (isCascadeError(error, 'LOG_CORRUPT')) {
+            expect(error.message).toContain(join(dir, 'data.mdb'))
+            return
+          }
           if (!isCascadeError(error, 'RECORD_CORRUPT')) throw error
           expect(error.message).toMatch(/topic \S+ offset \d+/)
         }
