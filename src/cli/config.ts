@@ -98,11 +98,11 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
     }
   }
   const { hidden, heads, kvHeads = heads } = parsed.data.model
-  // Rotary positions pair the halves of a head.
-  if (hidden % (2 * heads) !== 0) {
+  // The runtime's attention kernel takes head widths that are multiples of 8.
+  if (hidden % (8 * heads) !== 0) {
     throw new CascadeError(
       'CONFIG_INVALID',
-      `${where}: model.hidden: expected a multiple of 2 x model.heads (${2 * heads}), got ${hidden}`,
+      `${where}: model.hidden: expected a multiple of 8 x model.heads (${8 * heads}), got ${hidden}`,
     )
   }
   if (heads % kvHeads !== 0) {

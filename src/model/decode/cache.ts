@@ -72,7 +72,7 @@ export class KvCache {
     this.#resize(longest + 1)
     const width = this.#width
     for (const [i, memory] of this.#memory.entries()) {
-      // Two numbers at a time: rotary positions need an even head_dim, and the bits of a finite pair are never those of a NaN.
+      // Two numbers at a time: head_dim is even, and the bits of a finite pair are never those of a NaN.
       const [target, source] = [pairs(memory), pairs(step[i]!)]
       for (let row = 0, s = 0; row < this.#rows; row++) {
         if (!goesOn[row]) {

@@ -23,7 +23,7 @@ describe('log-probabilities', () => {
   for (const temperature of [0.6, 1, 1.2]) {
     test.each([
       ['two key-value heads for four', tiny],
-      ['heads of six', { ...tiny, head_dim: 6 }],
+      ['heads of 24', { ...tiny, head_dim: 24 }],
       [
         'tied embeddings, as many key-value heads',
         { ...tiny, tie_word_embeddings: true, num_key_value_heads: 4 },
