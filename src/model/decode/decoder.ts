@@ -1,12 +1,12 @@
 import ort from 'onnxruntime-node'
-import { type ModelConfig, parameters } from '../config.ts'
+import type { ModelConfig } from '../config.ts'
 import { type Distributions, Sampler, wantsRaw } from '../sampling/sampler.ts'
 import { LazySessions, type SessionOptions, type Tensors } from '../train/sessions.ts'
 import { rotaryTables } from './blocks.ts'
 import { KvCache } from './cache.ts'
 import { stepFeeds, temperatureFeed } from './feeds.ts'
 import { type Group, Row } from './group.ts'
-import { decodeWeights, isMatrix, layoutGraph } from './layout.ts'
+import { laidWeights, layoutGraph, transposedWeights } from './layout.ts'
 import { distributions, type Prefilled, prefillBatches, prefilled, prefillFeeds } from './prefill.ts'
 import { prefillGraph } from './prefill-graph.ts'
 import { stepGraph } from './step-graph.ts'
@@ -124,17 +124,10 @@ export class Decoder {
 
   async #layOut(weights: Tensors): Promise<Tensors> {
     if (this.#laid) return this.#laid
-    const specs = decodeWeights(this.#config)
-    const matrices = parameters(this.#config).filter(isMatrix)
-    const feeds = Object.fromEntries(matrices.map(({ name }) => [name, weights[name]!]))
-    const out = await this.#sessions.run(
-      'layout',
-      feeds,
-      this.#fetches(specs.filter(isMatrix).map(({ name }) => `laid.${name}`)),
-    )
-    this.#laid = Object.fromEntries(
-      specs.map((p) => [p.name, isMatrix(p) ? out[`laid.${p.name}`]! : weights[p.name]!]),
-    )
+    const names = transposedWeights(this.#config).map(({ name }) => name)
+    const feeds = Object.fromEntries(names.map((name) => [name, weights[name]!]))
+    const out = await this.#sessions.run('layout', feeds, this.#fetches(names.map((name) => `laid.${name}`)))
+    this.#laid = laidWeights(this.#config, weights, out)
     return this.#laid
   }
 

@@ -1,40 +1,62 @@
+import ort from 'onnxruntime-node'
 import { type ModelConfig, type ParameterSpec, parameters } from '../config.ts'
 import { GraphBuilder } from '../onnx/builder.ts'
+import type { Tensors } from '../train/sessions.ts'
 
 export type WeightSpec = Pick<ParameterSpec, 'name' | 'shape'>
 
 /**
  * The weights as the decode graphs take them: the parameters, but with every matrix `[out, in]`, and `gate_up` as `gate` and
  * `up`. onnxruntime multiplies a few rows by matrices so laid out up to a third faster, and the product of gate and up needs
- * not be cut. The embedding is so already.
+ * not be cut.
  */
 export function decodeWeights(config: ModelConfig): WeightSpec[] {
-  return parameters(config).flatMap((p): WeightSpec[] => {
-    if (!isMatrix(p)) return [p]
-    const [rows, columns] = p.shape as [number, number]
-    if (!p.name.endsWith('.gate_up')) return [{ name: p.name, shape: [columns, rows] }]
-    return gateAndUp(p.name).map((name) => ({ name, shape: [columns / 2, rows] }))
+  return parameters(config).flatMap(({ name, shape }): WeightSpec[] => {
+    const [rows, columns] = shape as [number, number]
+    if (isTransposed(name)) return [{ name, shape: [columns, rows] }]
+    return isCut(name)
+      ? gateAndUp(name).map((part) => ({ name: part, shape: [rows / 2, columns] }))
+      : [{ name, shape }]
   })
 }
 
-/** `layout`: the matrices among the parameters in, those of {@link decodeWeights} out, under `laid.NAME`. */
+/** The parameters that {@link layoutGraph} takes. */
+export function transposedWeights(config: ModelConfig): ParameterSpec[] {
+  return parameters(config).filter(({ name }) => isTransposed(name))
+}
+
+/** `layout`: each of {@link transposedWeights} in, the same out as `laid.NAME`. */
 export function layoutGraph(config: ModelConfig): GraphBuilder {
   const g = new GraphBuilder('layout')
-  const shapes = new Map(decodeWeights(config).map((p) => [p.name, p.shape]))
-  for (const p of parameters(config).filter(isMatrix)) {
-    const given = g.input(p.name, 'float32', p.shape)
-    const split = p.name.endsWith('.gate_up')
-    const parts = split ? g.ops('Split', [given], 2, { attrs: { axis: 1 } }) : [given]
-    for (const [i, name] of (split ? gateAndUp(p.name) : [p.name]).entries()) {
-      const laid = g.op('Transpose', [parts[i]!], { attrs: { perm: [1, 0] } })
-      g.output(laid, 'float32', shapes.get(name)!, `laid.${name}`)
-    }
+  for (const { name, shape } of transposedWeights(config)) {
+    const laid = g.op('Transpose', [g.input(name, 'float32', shape)], { attrs: { perm: [1, 0] } })
+    g.output(laid, 'float32', shape.toReversed(), `laid.${name}`)
   }
   return g
 }
 
-export function isMatrix({ name, shape }: WeightSpec): boolean {
-  return shape.length === 2 && name !== 'embed'
+/** The weights in the shapes of {@link decodeWeights}: those of the layout graph's run, the others where they lie. */
+export function laidWeights(config: ModelConfig, weights: Tensors, laid: Tensors): Tensors {
+  const entries = parameters(config).flatMap(({ name }): [string, ort.Tensor][] => {
+    const given = weights[name]!
+    if (!isCut(name)) return [[name, laid[`laid.${name}`] ?? given]]
+    const data = given.data as Float32Array
+    const [rows, columns] = given.dims as [number, number]
+    const half = data.length / 2
+    return gateAndUp(name).map((part, i) => [
+      part,
+      new ort.Tensor('float32', data.subarray(i * half, (i + 1) * half), [rows / 2, columns]),
+    ])
+  })
+  return Object.fromEntries(entries)
+}
+
+function isTransposed(name: string): boolean {
+  return name === 'lm_head' || name.endsWith('.o') || name.endsWith('.down')
+}
+
+function isCut(name: string): boolean {
+  return name.endsWith('.gate_up')
 }
 
 function gateAndUp(name: string): [string, string] {

@@ -2,7 +2,7 @@ import { type ModelConfig, parameters } from '../config.ts'
 import type { DType, GraphBuilder, Value } from '../onnx/builder.ts'
 import type { Tape, Var } from './autodiff.ts'
 import { type AttentionAttrs, attention } from './ops/attention.ts'
-import { foldGain, scale, splitColumns, splitFirst } from './ops/elementwise.ts'
+import { foldGain, scale, splitFirst } from './ops/elementwise.ts'
 import { embedding, pickRows } from './ops/gather.ts'
 import { headsLinear, joinLinear } from './ops/heads.ts'
 import { linear, linearTransposed } from './ops/linear.ts'
@@ -48,9 +48,9 @@ export function forward(
   let x = tape.call(embedding, [w('embed'), ids], { rows: config.vocab_size, width: config.hidden_size })
   for (let i = 0; i < config.num_hidden_layers; i++) {
     const layer = (name: string) => w(`layers.${i}.${name}`)
-    const qkv = tape.call(foldGain, [layer('qkv'), layer('attn_norm')], { side: 'rows' })
+    const qkv = tape.call(foldGain, [layer('qkv'), layer('attn_norm')], { side: 'columns' })
     x = selfAttention(tape, config, shapes, { x, normed: normed(x), qkv, out: layer('o') })
-    const gateUp = tape.call(foldGain, [layer('gate_up'), layer('mlp_norm')], { side: 'rows' })
+    const gateUp = tape.call(foldGain, [layer('gate_up'), layer('mlp_norm')], { side: 'columns' })
     x = feedForward(tape, config, { x, normed: normed(x), gateUp, down: layer('down') })
   }
   const picked = tape.call(pickRows, [x, tape.constant(inputs.places)], null)
@@ -79,11 +79,11 @@ function selfAttention(
   const { kvHeads, groups, headDim } = shapes.attention
   const queryWidth = config.num_attention_heads * headDim
   const sizes = [queryWidth, 2 * kvHeads * headDim]
-  const [wq, wkv] = tape.apply(splitColumns, [qkv], { sizes })
+  const [wq, wkv] = tape.apply(splitFirst, [qkv], { sizes })
   const heads = { heads: kvHeads, width: groups * headDim }
   const q = tape.call(rope, [tape.call(headsLinear, [normed, wq!], heads)], shapes.ropeQuery)
   const kv = tape.call(headsLinear, [normed, wkv!], { heads: 2 * kvHeads, width: headDim })
-  const [k, v] = tape.apply(splitFirst, [kv], { parts: 2 })
+  const [k, v] = tape.apply(splitFirst, [kv], { sizes: [kvHeads, kvHeads] })
   const o = tape.call(attention, [q, tape.call(rope, [k!], shapes.ropeKey), v!], shapes.attention)
   return tape.call(joinLinear, [o, out, x], heads)
 }
@@ -96,8 +96,8 @@ function feedForward(
 ): Var {
   const half = config.intermediate_size
   // Cutting the weight instead of the activations keeps two large copies out of every pass.
-  const [gate, up] = tape.apply(splitColumns, [gateUp], { sizes: [half, half] })
-  const times = (w: Var) => tape.call(linear, [normed, w], null)
+  const [gate, up] = tape.apply(splitFirst, [gateUp], { sizes: [half, half] })
+  const times = (w: Var) => tape.call(linearTransposed, [normed, w], null)
   return tape.call(linear, [tape.call(swiglu, [times(gate!), times(up!)], null), down, x], null)
 }
 

@@ -5,8 +5,8 @@ import type { TensorMap } from './init.ts'
 import { float32Tensor, type RawTensor } from './safetensors.ts'
 
 /**
- * Names and layouts of Hugging Face's `LlamaForCausalLM`. There a matrix is stored `[out, in]` and each projection
- * has its own; ours are `[in, out]`, with query, key and value side by side, and gate and up.
+ * Names and layouts of Hugging Face's `LlamaForCausalLM`. There every matrix is stored `[out, in]` and each projection has its own;
+ * ours share one where they have the same input, one below the other, and some lie the other way: see `parameters`.
  */
 
 /** One Hugging Face tensor as a part of one of ours. */
@@ -15,23 +15,24 @@ interface Part {
   shape: readonly number[]
   /** Our parameter. */
   parameter: string
-  /** Stored here `[out, in]` while ours is `[in, width]`, from this column on. Plain copies otherwise. */
-  transposed?: { column: number; width: number }
+  /** Where its numbers begin in ours. */
+  at: number
+  /** Ours is `[in, out]`. */
+  transposed: boolean
 }
 
 function parts(c: ModelConfig): Part[] {
   const d = c.hidden_size
   const q = c.num_attention_heads * c.head_dim
   const kv = c.num_key_value_heads * c.head_dim
-  const plain = (parameter: string, name: string, shape: readonly number[]): Part[] => [
-    { name, shape, parameter },
+  const one = (parameter: string, name: string, shape: readonly number[], transposed = false): Part[] => [
+    { name, shape, parameter, at: 0, transposed },
   ]
-  const matrices = (parameter: string, rows: number, outs: readonly [string, number][]): Part[] => {
-    const width = outs.reduce((sum, [, out]) => sum + out, 0)
-    let column = 0
+  const stacked = (parameter: string, outs: readonly (readonly [string, number])[]): Part[] => {
+    let row = 0
     return outs.map(([name, out]) => {
-      const part = { name, shape: [out, rows], parameter, transposed: { column, width } }
-      column += out
+      const part = { name, shape: [out, d], parameter, at: row * d, transposed: false }
+      row += out
       return part
     })
   }
@@ -39,44 +40,34 @@ function parts(c: ModelConfig): Part[] {
     const ours = `layers.${i}.`
     const at = `model.layers.${i}.`
     const attn = `${at}self_attn.`
-    const projections = [
-      [`${attn}q_proj.weight`, q],
-      [`${attn}k_proj.weight`, kv],
-      [`${attn}v_proj.weight`, kv],
-    ] as const
-    const gates = [
-      [`${at}mlp.gate_proj.weight`, c.intermediate_size],
-      [`${at}mlp.up_proj.weight`, c.intermediate_size],
-    ] as const
     return [
-      ...plain(`${ours}attn_norm`, `${at}input_layernorm.weight`, [d]),
-      ...matrices(
-        `${ours}qkv`,
-        d,
-        projections.map(([name, out]) => [name, out]),
-      ),
-      ...matrices(`${ours}o`, q, [[`${attn}o_proj.weight`, d]]),
-      ...plain(`${ours}mlp_norm`, `${at}post_attention_layernorm.weight`, [d]),
-      ...matrices(
-        `${ours}gate_up`,
-        d,
-        gates.map(([name, out]) => [name, out]),
-      ),
-      ...matrices(`${ours}down`, c.intermediate_size, [[`${at}mlp.down_proj.weight`, d]]),
+      ...one(`${ours}attn_norm`, `${at}input_layernorm.weight`, [d]),
+      ...stacked(`${ours}qkv`, [
+        [`${attn}q_proj.weight`, q],
+        [`${attn}k_proj.weight`, kv],
+        [`${attn}v_proj.weight`, kv],
+      ]),
+      ...one(`${ours}o`, `${attn}o_proj.weight`, [d, q], true),
+      ...one(`${ours}mlp_norm`, `${at}post_attention_layernorm.weight`, [d]),
+      ...stacked(`${ours}gate_up`, [
+        [`${at}mlp.gate_proj.weight`, c.intermediate_size],
+        [`${at}mlp.up_proj.weight`, c.intermediate_size],
+      ]),
+      ...one(`${ours}down`, `${at}mlp.down_proj.weight`, [d, c.intermediate_size], true),
     ]
   }
   return [
-    ...plain('embed', 'model.embed_tokens.weight', [c.vocab_size, d]),
+    ...one('embed', 'model.embed_tokens.weight', [c.vocab_size, d]),
     ...Array.from({ length: c.num_hidden_layers }, (_, i) => layer(i)).flat(),
-    ...plain('norm', 'model.norm.weight', [d]),
-    ...(c.tie_word_embeddings ? [] : matrices('lm_head', d, [['lm_head.weight', c.vocab_size]])),
+    ...one('norm', 'model.norm.weight', [d]),
+    ...(c.tie_word_embeddings ? [] : one('lm_head', 'lm_head.weight', [c.vocab_size, d], true)),
   ]
 }
 
 /** Weights under Hugging Face names, in float32. Exact. */
 export function toHuggingFace(config: ModelConfig, weights: TensorMap): Map<string, RawTensor> {
   return new Map(
-    parts(config).map(({ name, shape, parameter, transposed }) => {
+    parts(config).map(({ name, shape, parameter, at, transposed }) => {
       const from = weights.get(parameter)
       if (!from) {
         throw new CascadeError(
@@ -84,11 +75,8 @@ export function toHuggingFace(config: ModelConfig, weights: TensorMap): Map<stri
           `tensor ${parameter}: expected it in the weights, got nothing`,
         )
       }
-      if (!transposed) return [name, float32Tensor(from, shape)]
-      const [out, rows] = shape as [number, number]
-      const { column, width } = transposed
-      const values = new Float32Array(out * rows)
-      transpose({ from, at: column, stride: width }, { into: values, at: 0, stride: rows }, rows, out)
+      const [rows, columns = 1] = shape as [number, number?]
+      const values = transposed ? transpose(from, columns, rows) : from.subarray(at, at + rows * columns)
       return [name, float32Tensor(values, shape)]
     }),
   )
@@ -128,15 +116,10 @@ export function fromHuggingFace(
   const weights: TensorMap = new Map(
     parameters(config).map((p) => [p.name, new Float32Array(p.shape.reduce((a, b) => a * b, 1))]),
   )
-  for (const { name, shape, parameter, transposed } of list) {
+  for (const { name, shape, parameter, at, transposed } of list) {
     const from = toFloat32(tensors.get(name)!, `${file}: tensor ${name}`)
-    const into = weights.get(parameter)!
-    if (!transposed) into.set(from)
-    else {
-      const [out, rows] = shape as [number, number]
-      const { column, width } = transposed
-      transpose({ from, at: 0, stride: rows }, { into, at: column, stride: width }, out, rows)
-    }
+    const [rows, columns] = shape as [number, number]
+    weights.get(parameter)!.set(transposed ? transpose(from, rows, columns) : from, at)
   }
   return weights
 }
@@ -144,22 +127,17 @@ export function fromHuggingFace(
 /** Side of the square blocks: both sides of a block stay in the nearest cache. */
 const block = 32
 
-/** Writes the `rows x cols` matrix in `from` transposed into a window of `into`. */
-function transpose(
-  { from, at: source, stride: fromStride }: { from: Float32Array; at: number; stride: number },
-  { into, at: target, stride: intoStride }: { into: Float32Array; at: number; stride: number },
-  rows: number,
-  cols: number,
-): void {
+/** The `rows x columns` matrix transposed. */
+function transpose(from: Float32Array, rows: number, columns: number): Float32Array {
+  const into = new Float32Array(rows * columns)
   for (let r0 = 0; r0 < rows; r0 += block) {
-    for (let c0 = 0; c0 < cols; c0 += block) {
+    for (let c0 = 0; c0 < columns; c0 += block) {
       const rEnd = Math.min(r0 + block, rows)
-      const cEnd = Math.min(c0 + block, cols)
+      const cEnd = Math.min(c0 + block, columns)
       for (let r = r0; r < rEnd; r++) {
-        for (let c = c0; c < cEnd; c++) {
-          into[target + c * intoStride + r] = from[source + r * fromStride + c]!
-        }
+        for (let c = c0; c < cEnd; c++) into[c * rows + r] = from[r * columns + c]!
       }
     }
   }
+  return into
 }

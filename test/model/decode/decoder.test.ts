@@ -133,12 +133,12 @@ describe('the end of a response', () => {
   test('is the first stop token, kept as the last one, or the length', async () => {
     await using rig = new Rig(tiny)
     const open = mixed({ stopTokens: [], maxTokens: 30 })
-    const stopped = mixed({ stopTokens: [5, 9, 20], maxTokens: 30 })
+    const stopped = mixed({ stopTokens: [5, 9], maxTokens: 30 })
     const [full, cut] = [(await rig.sample(open)).flat(), (await rig.sample(stopped)).flat()]
     const reasons = new Set<string>()
     for (const [i, { tokens, logprobs, finishReason }] of cut.entries()) {
       const all = Array.from(full[i]!.tokens)
-      const at = all.findIndex((t) => [5, 9, 20].includes(t))
+      const at = all.findIndex((t) => [5, 9].includes(t))
       expect(Array.from(tokens)).toEqual(at < 0 ? all : all.slice(0, at + 1))
       expect(finishReason).toBe(at < 0 ? 'length' : 'stop')
       expect(logprobs).toHaveLength(tokens.length)

@@ -26,7 +26,7 @@ test('gradients of all uses of a variable add up, on top of what was given', asy
   const x = tape.leaf(g.input('x', 'float32', [4]))
   const tripled = tape.call(scale, [x, tape.constant(g.f32(3))], null)
   const y = tape.call(add, [x, tripled], null)
-  const [low, high] = tape.apply(splitFirst, [y], { parts: 2 })
+  const [low, high] = tape.apply(splitFirst, [y], { sizes: [2, 2] })
   const z = tape.call(add, [low!, tape.call(scale, [high!, tape.constant(g.f32(10))], null)], null)
   const [dx] = tape.gradients(z, g.f32([1, 2]), [x], [g.input('given', 'float32', [4])])
   g.output(dx!, 'float32', [4], 'dx')

@@ -104,7 +104,7 @@ describe('state', () => {
     expect(() => trainer.loadState(state)).toThrow(
       expect.objectContaining({
         code: 'CHECKPOINT_SHAPE',
-        message: 'tensor v.layers.1.qkv: expected 512 numbers as [16, 32], got 10 numbers',
+        message: 'tensor v.layers.1.qkv: expected 512 numbers as [32, 16], got 10 numbers',
       }),
     )
     state.v.delete('layers.1.qkv')

@@ -34,31 +34,16 @@ export const foldGain: Op<{ side: 'rows' | 'columns' }> = {
   },
 }
 
-/** A matrix cut into column blocks. */
-export const splitColumns: Op<{ sizes: readonly number[] }> = {
-  name: 'split-columns',
+/** A tensor cut into blocks along its first axis. */
+export const splitFirst: Op<{ sizes: readonly number[] }> = {
+  name: 'split-first',
   emit(g, [x], { sizes }) {
-    const outputs = g.ops('Split', [x!, g.i64(sizes)], sizes.length, { attrs: { axis: 1 } })
+    const outputs = g.ops('Split', [x!, g.i64(sizes)], sizes.length, { attrs: { axis: 0 } })
     return {
       outputs,
       pullback: ({ dy, acc }) => {
         const parts = dy.map((d, i) => d ?? zerosLike(g, outputs[i]!))
-        return [plus(g, acc[0], g.op('Concat', parts, { attrs: { axis: 1 } }))]
-      },
-    }
-  },
-}
-
-/** A tensor cut into equal blocks along its first axis. */
-export const splitFirst: Op<{ parts: number }> = {
-  name: 'split-first',
-  emit(g, [x], { parts }) {
-    const outputs = g.ops('Split', [x!], parts, { attrs: { axis: 0 } })
-    return {
-      outputs,
-      pullback: ({ dy, acc }) => {
-        const blocks = dy.map((d, i) => d ?? zerosLike(g, outputs[i]!))
-        return [plus(g, acc[0], g.op('Concat', blocks, { attrs: { axis: 0 } }))]
+        return [plus(g, acc[0], g.op('Concat', parts, { attrs: { axis: 0 } }))]
       },
     }
   },

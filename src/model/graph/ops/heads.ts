@@ -15,22 +15,20 @@ function joinHeads(g: GraphBuilder, x: Value, { heads, width }: HeadsAttrs): Val
 }
 
 /**
- * `x [N, in] @ w [in, heads * width]`, delivered head by head as `[heads, N, width]`. The weight is
- * rearranged instead of the (larger) result.
+ * `x [N, in] @ w [heads * width, in]^T`, delivered head by head as `[heads, N, width]`: no rearranging of the result.
  */
 export const headsLinear: Op<HeadsAttrs> = {
   name: 'heads-linear',
   emit(g, [x, w], attrs) {
     const { heads, width } = attrs
-    const cut = g.op('Reshape', [w!, g.i64([0, heads, width])])
-    const perHead = g.op('Transpose', [cut], { attrs: { perm: [1, 0, 2] } })
+    const perHead = g.op('Reshape', [w!, g.i64([heads, width, -1])])
     return {
-      outputs: [g.op('MatMul', [x!, perHead])],
+      outputs: [g.op('FusedMatMul', [x!, perHead], { domain: 'com.microsoft', attrs: { transB: 1 } })],
       pullback: ({ dy, wanted, acc }) => {
         const joined = joinHeads(g, dy[0]!, attrs)
         return [
-          wanted[0] ? gemm(g, joined, w!, { transB: true, plus: acc[0] }) : null,
-          wanted[1] ? gemm(g, x!, joined, { transA: true, plus: acc[1] }) : null,
+          wanted[0] ? gemm(g, joined, w!, { plus: acc[0] }) : null,
+          wanted[1] ? gemm(g, joined, x!, { transA: true, plus: acc[1] }) : null,
         ]
       },
     }
