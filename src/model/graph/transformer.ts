@@ -4,7 +4,7 @@ import type { Tape, Var } from './autodiff.ts'
 import { type AttentionAttrs, attention } from './ops/attention.ts'
 import { foldGain, scale, splitFirst } from './ops/elementwise.ts'
 import { embedding, pickRows } from './ops/gather.ts'
-import { headsLinear, joinLinear } from './ops/heads.ts'
+import { headOrder, headsLinear, joinLinear } from './ops/heads.ts'
 import { linear, linearTransposed } from './ops/linear.ts'
 import { rmsNorm } from './ops/rms-norm.ts'
 import { type RopeAttrs, rope, ropeTables } from './ops/rope.ts'
@@ -65,6 +65,7 @@ export function forward(
 
 interface SequenceShapes {
   attention: AttentionAttrs
+  headOrder: Value
   ropeQuery: RopeAttrs
   ropeKey: RopeAttrs
 }
@@ -78,14 +79,14 @@ function selfAttention(
 ): Var {
   const { kvHeads, groups, headDim } = shapes.attention
   const queryWidth = config.num_attention_heads * headDim
-  const sizes = [queryWidth, 2 * kvHeads * headDim]
-  const [wq, wkv] = tape.apply(splitFirst, [qkv], { sizes })
-  const heads = { heads: kvHeads, width: groups * headDim }
-  const q = tape.call(rope, [tape.call(headsLinear, [normed, wq!], heads)], shapes.ropeQuery)
-  const kv = tape.call(headsLinear, [normed, wkv!], { heads: 2 * kvHeads, width: headDim })
-  const [k, v] = tape.apply(splitFirst, [kv], { sizes: [kvHeads, kvHeads] })
-  const o = tape.call(attention, [q, tape.call(rope, [k!], shapes.ropeKey), v!], shapes.attention)
-  return tape.call(joinLinear, [o, out, x], heads)
+  const sizes = [queryWidth, kvHeads * headDim, kvHeads * headDim]
+  const [wq, wk, wv] = tape.apply(splitFirst, [qkv], { sizes })
+  const perHead = { heads: kvHeads, width: headDim, order: shapes.headOrder }
+  const perGroup = { ...perHead, width: groups * headDim }
+  const q = tape.call(rope, [tape.call(headsLinear, [normed, wq!], perGroup)], shapes.ropeQuery)
+  const k = tape.call(rope, [tape.call(headsLinear, [normed, wk!], perHead)], shapes.ropeKey)
+  const v = tape.call(headsLinear, [normed, wv!], perHead)
+  return tape.call(joinLinear, [tape.call(attention, [q, k, v], shapes.attention), out, x], perGroup)
 }
 
 /** `x` and what the MLP adds to it. */
@@ -122,7 +123,9 @@ function sequenceShapes(g: GraphBuilder, config: ModelConfig, tokens: Value): Se
     sequenceShape: shape(-1, time!, width),
     headsShape: g.i64([kvHeads, -1, width]),
   })
+  const rows = g.op('Squeeze', [g.op('Mul', [batch!, time!]), g.i64([0])])
   return {
+    headOrder: headOrder(g, rows, kvHeads),
     attention: {
       kvHeads,
       groups,

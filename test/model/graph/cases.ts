@@ -2,7 +2,7 @@ import type { Op } from '../../../src/model/graph/autodiff.ts'
 import { attention } from '../../../src/model/graph/ops/attention.ts'
 import { foldGain, scale, splitFirst } from '../../../src/model/graph/ops/elementwise.ts'
 import { embedding, pickRows } from '../../../src/model/graph/ops/gather.ts'
-import { headsLinear, joinLinear } from '../../../src/model/graph/ops/heads.ts'
+import { headOrder, headsLinear, joinLinear } from '../../../src/model/graph/ops/heads.ts'
 import { linear, linearTransposed } from '../../../src/model/graph/ops/linear.ts'
 import { targetLogProbs } from '../../../src/model/graph/ops/log-probs.ts'
 import { policyLoss } from '../../../src/model/graph/ops/policy-loss.ts'
@@ -99,6 +99,12 @@ const ropeAttrs = (g: GraphBuilder) => ({
   headsShape: g.i64([2, -1, 8]),
 })
 
+const headsAttrs = (heads: number) => (g: GraphBuilder) => ({
+  heads,
+  width: 3,
+  order: headOrder(g, g.i64(4), heads),
+})
+
 export const opCases: readonly OpCase[] = [
   opCase('', scale, null, [x(3, 4), fixed([], [0.7])], [[3, 4]]),
   opCase('rows', foldGain, { side: 'rows' }, [x(3, 4), x(3)], [[3, 4]]),
@@ -117,11 +123,11 @@ export const opCases: readonly OpCase[] = [
   opCase('one-hot', embedding, { rows: 5, width: 3 }, [x(5, 3), ids(4, 0, 4, 2)], [[4, 3]]),
   opCase('scattered', embedding, { rows: 1025, width: 2 }, [x(1025, 2), ids(4, 1024, 4)], [[3, 2]]),
   opCase('', pickRows, null, [x(5, 3), ids(3, 0)], [[2, 3]]),
-  opCase('', headsLinear, { heads: 2, width: 3 }, [x(4, 5), x(6, 5)], [[2, 4, 3]]),
-  opCase('one head', headsLinear, { heads: 1, width: 3 }, [x(4, 5), x(3, 5)], [[1, 4, 3]]),
-  opCase('', joinLinear, { heads: 2, width: 3 }, [x(2, 4, 3), x(6, 5)], [[4, 5]]),
-  opCase('on a base', joinLinear, { heads: 2, width: 3 }, [x(2, 4, 3), x(6, 5), x(4, 5)], [[4, 5]]),
-  opCase('one head', joinLinear, { heads: 1, width: 3 }, [x(1, 4, 3), x(3, 5)], [[4, 5]]),
+  opCase('', headsLinear, headsAttrs(2), [x(4, 5), x(6, 5)], [[2, 4, 3]]),
+  opCase('one head', headsLinear, headsAttrs(1), [x(4, 5), x(3, 5)], [[1, 4, 3]]),
+  opCase('', joinLinear, headsAttrs(2), [x(2, 4, 3), x(6, 5)], [[4, 5]]),
+  opCase('on a base', joinLinear, headsAttrs(2), [x(2, 4, 3), x(6, 5), x(4, 5)], [[4, 5]]),
+  opCase('one head', joinLinear, headsAttrs(1), [x(1, 4, 3), x(3, 5)], [[4, 5]]),
   opCase('', linear, null, [x(4, 3), x(3, 5)], [[4, 5]]),
   opCase('on a base', linear, null, [x(4, 3), x(3, 5), x(4, 5)], [[4, 5]]),
   opCase('', linearTransposed, null, [x(4, 3), x(5, 3)], [[4, 5]]),

@@ -6,12 +6,26 @@ export interface HeadsAttrs {
   heads: number
   /** Columns of one head (for queries: all query heads that share one key head). */
   width: number
+  /** See {@link headOrder}. */
+  order: Value
+}
+
+/**
+ * Where the rows of `[N, heads, width]` lie in `[heads, N, width]`, `[N * heads]`. Rows gathered by it are moved by all
+ * threads, where a transposition of the first two axes takes one.
+ */
+export function headOrder(g: GraphBuilder, rows: Value, heads: number): Value {
+  const row = g.op('Range', [g.i64(0), rows, g.i64(1)])
+  const head = g.op('Mul', [g.i64(Array.from({ length: heads }, (_, h) => h)), rows])
+  const order = g.op('Add', [g.op('Unsqueeze', [row, g.i64([1])]), head])
+  return g.op('Reshape', [order, g.i64([-1])])
 }
 
 /** `[heads, N, width]` to `[N, heads * width]`. */
-function joinHeads(g: GraphBuilder, x: Value, { heads, width }: HeadsAttrs): Value {
-  if (heads === 1) return g.op('Reshape', [x, g.i64([-1, width])])
-  return g.op('Reshape', [g.op('Transpose', [x], { attrs: { perm: [1, 0, 2] } }), g.i64([-1, heads * width])])
+function joinHeads(g: GraphBuilder, x: Value, { heads, width, order }: HeadsAttrs): Value {
+  const rows = g.op('Reshape', [x, g.i64([-1, width])])
+  if (heads === 1) return rows
+  return g.op('Reshape', [g.op('Gather', [rows, order], { attrs: { axis: 0 } }), g.i64([-1, heads * width])])
 }
 
 /**
