@@ -41,7 +41,7 @@ export const headsLinear: Op<HeadsAttrs> = {
       pullback: ({ dy, wanted, acc }) => {
         const joined = joinHeads(g, dy[0]!, attrs)
         return [
-          wanted[0] ? gemm(g, joined, w!, { plus: acc[0] }) : null,
+          wanted[0] ? plus(g, acc[0], gemm(g, joined, w!)) : null,
           wanted[1] ? gemm(g, joined, x!, { transA: true, plus: acc[1] }) : null,
         ]
       },
@@ -56,7 +56,7 @@ export const joinLinear: Op<HeadsAttrs> = {
     const { heads, width } = attrs
     const joined = joinHeads(g, o!, attrs)
     return {
-      outputs: [gemm(g, joined, w!, { plus: base })],
+      outputs: [plus(g, base, gemm(g, joined, w!))],
       pullback: ({ dy, wanted, acc }) => {
         const perHead = g.op('Reshape', [w!, g.i64([heads, width, -1])])
         const own = g.op('FusedMatMul', [dy[0]!, perHead], { domain: 'com.microsoft', attrs: { transB: 1 } })

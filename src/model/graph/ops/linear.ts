@@ -1,7 +1,10 @@
 import type { GraphBuilder, Value } from '../../onnx/builder.ts'
 import { type Op, plus } from '../autodiff.ts'
 
-/** `A @ B (+ C)` of matrices, either side transposed in place. */
+/**
+ * `A @ B (+ C)` of matrices, either side transposed in place. For a `C` as small as a weight: it is copied by one thread before
+ * all of them multiply, so that a large one is cheaper added by {@link plus} afterwards.
+ */
 export function gemm(
   g: GraphBuilder,
   a: Value,
@@ -18,9 +21,9 @@ export const linear: Op<null> = {
   name: 'linear',
   emit(g, [x, w, base]) {
     return {
-      outputs: [gemm(g, x!, w!, { plus: base })],
+      outputs: [plus(g, base, gemm(g, x!, w!))],
       pullback: ({ dy, wanted, acc }) => [
-        wanted[0] ? gemm(g, dy[0]!, w!, { transB: true, plus: acc[0] }) : null,
+        wanted[0] ? plus(g, acc[0], gemm(g, dy[0]!, w!, { transB: true })) : null,
         wanted[1] ? gemm(g, x!, dy[0]!, { transA: true, plus: acc[1] }) : null,
         wanted[2] ? plus(g, acc[2], dy[0]!) : null,
       ],
@@ -35,7 +38,7 @@ export const linearTransposed: Op<null> = {
     return {
       outputs: [gemm(g, x!, w!, { transB: true })],
       pullback: ({ dy, wanted, acc }) => [
-        wanted[0] ? gemm(g, dy[0]!, w!, { plus: acc[0] }) : null,
+        wanted[0] ? plus(g, acc[0], gemm(g, dy[0]!, w!)) : null,
         wanted[1] ? gemm(g, dy[0]!, x!, { transA: true, plus: acc[1] }) : null,
       ],
     }
