@@ -55,7 +55,7 @@ export async function cascade(log: TopicLog, options: CascadeOptions): Promise<'
     update: () => runUpdate(log, sink, role),
   }
   const { roles = roleNames } = options
-  await Promise.all([...roles.map((name) => guard(starters[name]())), coordinating])
+  await Promise.all([...roles.map((name) => guard((async () => starters[name]())())), coordinating])
   const end = await coordinating
   const failed = failures.find((f) => f !== stopped)
   if (failed !== undefined) throw failed

@@ -188,6 +188,11 @@ export function admissionBudget(stage: RlStage): number {
   return Math.floor(stage.prompts * stage.refill)
 }
 
+/** The most rewards that lie beyond the floor of `group` at once: those of a step. */
+export function settledTogether(stage: RlStage): number {
+  return admissionBudget(stage) * stage.groupSize
+}
+
 function factOf(event: Extract<CoordinatorEvent, { type: 'outcome' }>): OutcomeFact {
   const { record, offset, hash } = event
   const sums = { members: 0, reward: 0, responseLength: 0, truncated: 0 }

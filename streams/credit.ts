@@ -20,8 +20,6 @@ export interface Credit {
    * huge record is slow but never stuck. Returns a function that withdraws the request.
    */
   request(records: number, bytes: number, granted: () => void): () => void
-  /** Nothing where some credit is free; a promise only where it is used up. Takes nothing. */
-  wait(): Promise<void> | undefined
   /** Only marks and wakes waiters later: pulling from inside a release would grow the stack with every record. */
   release(records: number, bytes: number): void
 }
@@ -92,16 +90,6 @@ class Window implements Credit {
       this.#requests.splice(at, 1)
       this.#wake()
     }
-  }
-
-  wait(): Promise<void> | undefined {
-    if (this.#requests.length === 0 && this.#fits(1, 1)) return undefined
-    return new Promise((resolve) => {
-      this.request(1, 1, () => {
-        this.release(1, 1)
-        resolve()
-      })
-    })
   }
 
   release(records: number, bytes: number): void {

@@ -45,7 +45,8 @@ export interface GenerateOptions {
  *
  * A policy that fails is tried again where that may help; then each member becomes `member-lost` with the error's code,
  * in one delivery with the prompt's dead letter, so that counting a group always ends. A response that is not whole
- * (not exactly G, lengths that differ, a log-probability that is not finite) is such a failure.
+ * (not exactly G, lengths that differ, a log-probability that is not finite) is such a failure. What no prompt is to blame for, an
+ * engine that fails, is the flow's error: nothing is settled, and after a restart the group is sampled again.
  */
 export function generate(
   policy: Policy,
@@ -105,6 +106,7 @@ function answer(
           return put(append, bytesOf(samples.reduce((sum, s) => sum + s.tokens.length, 0)))
         }),
         catchError((error: unknown) => {
+          if (isOfEngine(error)) return throwError(() => error)
           const append = lost(delivery.value, error, tries)
           return of(put(append, bytesOf(0)))
         }),
@@ -138,6 +140,10 @@ function lost(source: Envelope<Prompt>, error: unknown, attempts: number): reado
   )
   const raw = promptsOf(prompt.domain).encode(prompt)
   return [...members, deadLetter({ operator: 'generate', source, raw, error, code: reason, attempts })]
+}
+
+function isOfEngine(error: unknown): boolean {
+  return isCascadeError(error, 'ENGINE_FAILED')
 }
 
 function isRetryable(error: unknown): boolean {

@@ -1,10 +1,6 @@
 import { defer, finalize, Observable, tap } from 'rxjs'
 import type { Credit } from './credit.ts'
-
-/** Something that gives credit back, once. */
-export interface Releasable {
-  release(): void
-}
+import type { Releasable } from './delivery.ts'
 
 /**
  * The credit that one subscription holds. Closing it returns all of it, and what is released later counts for

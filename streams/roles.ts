@@ -11,7 +11,7 @@ import {
   type StageSpec,
 } from '../topics/index.ts'
 import { controlRecords } from './control-records.ts'
-import { admissionBudget } from './coordinator-state.ts'
+import { admissionBudget, settledTogether } from './coordinator-state.ts'
 import { createCredit } from './credit.ts'
 import type { Delivery } from './delivery.ts'
 import { follow } from './follow.ts'
@@ -84,8 +84,9 @@ export function runVerify(
   )
 }
 
-/** Rewards to one outcome a group. */
-export function runGroup(log: TopicLog, options: RoleOptions): Promise<void> {
+/** Rewards to one outcome a group. @throws `CONFIG_INVALID`, as {@link checkWindow}. */
+export async function runGroup(log: TopicLog, options: RoleOptions): Promise<void> {
+  for (const stage of options.stages) if (stage.kind === 'rl') checkWindow(stage, log.window)
   return stageRole(log, options, (stage, input) =>
     source(log, rewards(stage.domain), { group: 'group', ...input }).pipe(
       group({ maxOpen: admissionBudget(stage), advantages: (name) => rlStage(options.stages, name) }),
@@ -101,11 +102,28 @@ export function runPack(log: TopicLog, options: RoleOptions & { seed: number; pl
   )
 }
 
-/** Gradient batches to weights. */
-export function runUpdate(log: TopicLog, updateSink: UpdateSink, options: RoleOptions): Promise<void> {
-  return runRole(log, options, (input) =>
-    source(log, gradientBatches, { group: 'update', ...input }).pipe(update(updateSink)),
-  )
+/** Gradient batches to weights. Settles only once the sink is at rest. */
+export async function runUpdate(log: TopicLog, updateSink: UpdateSink, options: RoleOptions): Promise<void> {
+  let running: Promise<unknown> = Promise.resolve()
+  const tracked: UpdateSink = {
+    get version() {
+      return updateSink.version
+    },
+    apply: (...args) => track(updateSink.apply(...args)),
+    checkpoint: (...args) => track(updateSink.checkpoint(...args)),
+  }
+  const track = <T>(work: Promise<T>): Promise<T> => {
+    running = work
+    return work
+  }
+  try {
+    await runRole(log, options, (input) =>
+      source(log, gradientBatches, { group: 'update', ...input }).pipe(update(tracked)),
+    )
+  } finally {
+    // An abort does not interrupt the sink, and whoever goes on after this must not meet it at work. Its error is the flow's.
+    await Promise.allSettled([running])
+  }
 }
 
 interface Input {
@@ -152,6 +170,21 @@ async function runRole(log: TopicLog, options: RoleOptions, open: (input: Input)
 
 function inputOf(options: RoleOptions, credit: Input['credit'], signal: AbortSignal): Input {
   return { credit, signal, ...(options.once ? { until: 'end' } : {}) }
+}
+
+/**
+ * A reward is settled with its whole group: until the oldest group of a step is whole, all later rewards of the step lie beyond the
+ * floor, and those outside of the window would never be read.
+ *
+ * @throws `CONFIG_INVALID` where a step has more rewards than the log's window
+ */
+function checkWindow(stage: RlStage, window: number): void {
+  const needed = settledTogether(stage)
+  if (needed <= window) return
+  throw new CascadeError(
+    'CONFIG_INVALID',
+    `stage ${stage.name}: prompts x refill x groupSize: expected at most the log's window (${window}), got ${needed}`,
+  )
 }
 
 /** The verifier versions of groups that are half scored: all their rewards lie behind the floor of `group`. */

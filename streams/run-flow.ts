@@ -10,6 +10,7 @@ import type { Sink } from './sink.ts'
 export async function runFlow(flow: Observable<unknown>, to: Sink, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   let aborted: () => void = () => undefined
+  let failure: { error: unknown } | undefined
   try {
     await new Promise<void>((resolve, reject) => {
       const subscription = flow.subscribe({ error: reject, complete: resolve })
@@ -20,8 +21,15 @@ export async function runFlow(flow: Observable<unknown>, to: Sink, signal: Abort
       if (signal.aborted) aborted()
       else signal.addEventListener('abort', aborted, { once: true })
     })
-  } finally {
-    signal.removeEventListener('abort', aborted)
-    await to.drained()
+  } catch (error) {
+    failure = { error }
   }
+  signal.removeEventListener('abort', aborted)
+  try {
+    await to.drained()
+  } catch (error) {
+    // A commit that fails says more than the signal's reason, but less than what broke the flow before it.
+    if (!failure || failure.error === signal.reason) throw error
+  }
+  if (failure) throw failure.error
 }

@@ -15,13 +15,14 @@ export class Undecodable {
 export function tolerant<T>(topic: Topic<T>): Topic<T> {
   return {
     ...topic,
-    decode(bytes, where) {
+    decode(bytes, where, part) {
       try {
-        return topic.decode(bytes, where)
+        return topic.decode(bytes, where, part)
       } catch (error) {
         if (!isCascadeError(error)) throw error
-        // The log may reuse its buffer after the page is read.
-        return new Undecodable(bytes.slice(), error) as T
+        // A copy, which `slice` of a Buffer is not: the log may reuse its memory after the page is read.
+        const raw = Uint8Array.prototype.slice.call(bytes, part?.start, part?.end)
+        return new Undecodable(raw, error) as T
       }
     },
   }

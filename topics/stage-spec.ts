@@ -15,7 +15,7 @@ const optimiser = {
   maxGradNorm: finite.positive().default(1),
   /** Start the moments afresh when the stage begins. */
   resetOptimizer: z.boolean().default(true),
-  /** A checkpoint every so many steps, and always at the stage's end. Batches in between are re-applied after a crash. */
+  /** A checkpoint at every step that is a multiple of it and changes weights, and always at the stage's end. Batches in between are re-applied after a crash. */
   checkpointEvery: z.int().min(1).default(10),
 }
 

@@ -24,19 +24,6 @@ test('takes up to what is free', () => {
   expect(credit.inUse).toEqual({ records: 3, bytes: 100 })
 })
 
-test('wait is a promise only where credit is used up, and takes nothing', async () => {
-  const credit = createCredit({ records: 1, bytes: 10 })
-  expect(credit.wait()).toBeUndefined()
-  credit.take(1, 1)
-  const waiting = credit.wait()
-  expect(waiting).toBeInstanceOf(Promise)
-  expect(credit.waiting).toBe(1)
-  credit.release(1, 1)
-  await waiting
-  expect(credit.waiting).toBe(0)
-  expect(credit.inUse).toEqual({ records: 0, bytes: 0 })
-})
-
 test('one record larger than the whole window gets an overdraft once nothing is in use', async () => {
   const credit = createCredit({ records: 4, bytes: 10 })
   credit.take(1, 1)

@@ -242,6 +242,11 @@ describe('a policy that fails', () => {
     },
   )
 
+  test('because its engine does, ends the flow: no prompt is to blame, nothing is written off', async () => {
+    const [p] = failing(9, new CascadeError('ENGINE_FAILED', 'out of memory'))
+    await expect(run(p)).rejects.toMatchObject({ code: 'ENGINE_FAILED' })
+  })
+
   test.each([
     ['too few', of(sample(0)), 'group g1: expected 2 samples, got 1', 'POLICY_FAILED'],
     [

@@ -101,3 +101,16 @@ test.each(roleNames)('%s fails where control cannot be read', async (role) => {
     message: /^control@0/,
   })
 })
+
+test('a step with more rewards than the window of the log is refused, not waited for', async () => {
+  const large = rlStage({ prompts: 64, groupSize: 64, refill: 1.5 })
+  const options = {
+    stages: [large],
+    credit: { records: 32, bytes: 1 << 20 },
+    signal: new AbortController().signal,
+  }
+  await expect(runGroup(new MemoryLog(), options)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining("at most the log's window (4096), got 6144"),
+  })
+})

@@ -103,6 +103,16 @@ test('a commit that fails after the abort is not passed over', async () => {
   await ended
 })
 
+test('what broke the flow is thrown, also where a commit fails because of it', async () => {
+  const f = flowing()
+  f.input.next(output(0))
+  await f.committing()
+  const ended = expect(f.running).rejects.toThrow('protocol')
+  f.input.error(new Error('protocol'))
+  f.open(new Error('disk'))
+  await ended
+})
+
 test('aborted before it starts, it subscribes to nothing', async () => {
   let subscribed = false
   const flow = defer(() => {

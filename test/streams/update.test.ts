@@ -2,11 +2,13 @@ import { lastValueFrom } from 'rxjs'
 import { expect, test } from 'vitest'
 import { createCredit } from '../../streams/credit.ts'
 import type { Append, TopicLog } from '../../streams/ports.ts'
+import { runUpdate } from '../../streams/roles.ts'
 import { sink } from '../../streams/sink.ts'
 import { source } from '../../streams/source.ts'
 import { update } from '../../streams/update.ts'
 import { checkpoints, type GradientBatch, gradientBatches, updates } from '../../topics/index.ts'
 import { Crash, crashingLog } from './crashing-log.ts'
+import { turns } from './helpers.ts'
 import { MemoryLog } from './memory-log.ts'
 import { Model } from './world.ts'
 
@@ -121,3 +123,34 @@ test.each(['before', 'after'] as const)(
     }
   },
 )
+
+test('an aborted update waits for the sink, which cannot be interrupted', async () => {
+  const log = new MemoryLog()
+  await log.commit({ append: [{ topic: gradientBatches, value: batch(1) } as Append], settle: [] })
+  let finish: () => void = () => undefined
+  const applying = new Promise<void>((resolve) => {
+    finish = resolve
+  })
+  const slow = new Model()
+  const apply = slow.apply.bind(slow)
+  let started = false
+  slow.apply = async (...args) => {
+    started = true
+    await applying
+    return apply(...args)
+  }
+  const stop = new AbortController()
+  let over = false
+  const running = runUpdate(log, slow, {
+    stages: [],
+    credit: { records: 32, bytes: 1 << 20 },
+    signal: stop.signal,
+  })
+  const ended = expect(running.finally(() => (over = true))).rejects.toThrow('enough')
+  while (!started) await turns()
+  stop.abort(new Error('enough'))
+  await turns()
+  expect(over).toBe(false)
+  finish()
+  await ended
+})

@@ -1,7 +1,5 @@
 import { Argument } from 'commander'
 import { asyncScheduler } from 'rxjs'
-import { follow } from '../../../streams/follow.ts'
-import type { Policy, TopicLog } from '../../../streams/ports.ts'
 import {
   type RoleName,
   roleNames,
@@ -11,7 +9,6 @@ import {
   runUpdate,
   runVerify,
 } from '../../../streams/roles.ts'
-import { CascadeError, type Checkpoint, checkpoints } from '../../../topics/index.ts'
 import { openLog } from '../../log/index.ts'
 import { localPolicy } from '../../policy/local.ts'
 import { type VersionedEngine, versionedEngine } from '../../policy/versioned-engine.ts'
@@ -20,7 +17,7 @@ import { restoreSink } from '../../update/restore.ts'
 import { builtInVerifiers } from '../../verifiers/registry.ts'
 import type { Context, Register } from '../command.ts'
 import { logFolder, runFolder } from '../open-run.ts'
-import { clock, planOf } from '../run/assemble.ts'
+import { clock, planOf, windowOf } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
 import { type Manifest, readManifest } from '../run-folder.ts'
 
@@ -42,7 +39,7 @@ export const register: Register = (program, context) => {
 async function work(role: RoleName, dir: string, manifest: Manifest, context: Context): Promise<void> {
   const { signal, stderr } = context
   const { config, seed } = manifest
-  await using log = await openLog({ dir: logFolder(dir), mode: 'append', clock })
+  await using log = await openLog({ dir: logFolder(dir), mode: 'append', clock, window: windowOf(config) })
   const options = { stages: config.stages, credit: config.credit, signal, once: true, clock }
   const withEngine = async (use: (versioned: VersionedEngine, store: CheckpointStore) => Promise<void>) => {
     await using engine = await engineOf(config, manifest.deterministic)
@@ -50,12 +47,19 @@ async function work(role: RoleName, dir: string, manifest: Manifest, context: Co
     if (differs !== undefined) stderr.write(`warning: ${differs}\n`)
     await use(versionedEngine(engine), new CheckpointStore(dir))
   }
+  /** The weights of all settled batches: the version that open prompts are stamped with. */
+  const restored = (versioned: VersionedEngine, store: CheckpointStore) => {
+    const { keepLast } = config.checkpoints
+    const { init } = config.model
+    const restore = { log, versioned, store, writerEpoch: log.epoch, clock, seed, keepLast, signal }
+    return restoreSink({ ...restore, ...(init === undefined ? {} : { init }) })
+  }
   // Awaited, not returned: the log closes when this scope ends.
   switch (role) {
     case 'generate':
       await withEngine(async (versioned, store) => {
+        await restored(versioned, store)
         const policy = localPolicy(versioned, store)
-        await loadLatest(log, policy, signal)
         await runGenerate(log, policy, { ...options, decodeRows: config.engine.decodeRows })
       })
       break
@@ -70,24 +74,8 @@ async function work(role: RoleName, dir: string, manifest: Manifest, context: Co
       break
     case 'update':
       await withEngine(async (versioned, store) => {
-        const { keepLast } = config.checkpoints
-        const { init } = config.model
-        const restore = { log, versioned, store, writerEpoch: log.epoch, clock, seed, keepLast, signal }
-        const sink = await restoreSink({ ...restore, ...(init === undefined ? {} : { init }) })
-        await runUpdate(log, sink, options)
+        await runUpdate(log, await restored(versioned, store), options)
       })
       break
   }
-}
-
-/** The newest weights that are committed. @throws `CHECKPOINT_NOT_FOUND` where there are none */
-async function loadLatest(log: TopicLog, policy: Policy, signal: AbortSignal): Promise<void> {
-  let newest: Checkpoint | undefined
-  await follow(log, checkpoints, { from: 0, until: 'end', signal }, (r) => {
-    newest = r.value
-  })
-  if (!newest) {
-    throw new CascadeError('CHECKPOINT_NOT_FOUND', 'checkpoints: expected one to generate with, got none')
-  }
-  await policy.load(newest)
 }

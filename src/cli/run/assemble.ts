@@ -1,5 +1,6 @@
 import { asyncScheduler } from 'rxjs'
 import type { CascadeOptions } from '../../../streams/cascade.ts'
+import { settledTogether } from '../../../streams/coordinator-state.ts'
 import type { Probe, TopicLog } from '../../../streams/ports.ts'
 import type { Engine } from '../../model/engine/index.ts'
 import { localEvaluator } from '../../policy/evaluator.ts'
@@ -68,6 +69,11 @@ export async function assemble(options: AssembleOptions): Promise<CascadeOptions
     ...(probe === undefined ? {} : { probe }),
     signal,
   }
+}
+
+/** Room for all rewards of the largest step, which are settled together. */
+export function windowOf(config: CascadeConfig): number {
+  return Math.max(4096, ...config.stages.map((s) => (s.kind === 'rl' ? settledTogether(s) : 0)))
 }
 
 /** Shapes of micro-batches: part of the numeric profile. */

@@ -11,7 +11,7 @@ import { logFolder } from '../open-run.ts'
 import type { Progress } from '../output/progress.ts'
 import { computeReport, type Report, writeReportFiles } from '../report/index.ts'
 import type { Manifest } from '../run-folder.ts'
-import { assemble, clock } from './assemble.ts'
+import { assemble, clock, windowOf } from './assemble.ts'
 import { crashPoint } from './crash-point.ts'
 import { watch } from './watch.ts'
 
@@ -33,7 +33,7 @@ export async function runCascade(
   options: RunCascadeOptions,
 ): Promise<{ end: 'done' | 'stopped'; report: Report }> {
   const { dir, manifest } = options
-  const log = await openLog({ dir: logFolder(dir), mode: 'append', clock })
+  const log = await openLog({ dir: logFolder(dir), mode: 'append', clock, window: windowOf(manifest.config) })
   try {
     let end: 'done' | 'stopped'
     try {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type {
   Clock,
   Commit,
@@ -19,6 +20,9 @@ import { LogReader } from './reader.ts'
 import { planRemoval, type Removal } from './retention.ts'
 import { Waiters } from './waiters.ts'
 import { releaseWriter } from './writer-claim.ts'
+
+/** Milliseconds of reading after which the event loop has its turn. */
+const turnMs = 10
 
 type Retainable = Pick<Topic<unknown>, 'name' | 'retention'>
 
@@ -42,6 +46,7 @@ export class Log implements EmbeddedLog {
   readonly #inbox: Inbox | undefined
   readonly #appender: Appender | undefined
   readonly #closing = new AbortController()
+  #turned = 0
   #poll: NodeJS.Timeout | undefined
   #clearing: Promise<void> = Promise.resolve()
   #closed: Promise<void> | undefined
@@ -77,6 +82,11 @@ export class Log implements EmbeddedLog {
   }
 
   async fetch<T>(topic: Topic<T>, from: number, limit: FetchLimit): Promise<Fetched<T>> {
+    // Reading never waits, and whoever awaits it would keep timers, signals and messages out until the topic's end.
+    if (performance.now() - this.#turned > turnMs) {
+      await setImmediate()
+      this.#turned = performance.now()
+    }
     return this.#read(() => this.#reader.fetch(topic, from, limit))
   }
 

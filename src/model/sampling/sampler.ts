@@ -48,12 +48,13 @@ export class Sampler {
   /**
    * Draws from row `row` with the uniform number `u`, 0 < u < 1, or takes the most probable token at temperature 0.
    *
-   * @throws CascadeError NUMERIC for probabilities that are not numbers: the weights are not finite
+   * @throws CascadeError ENGINE_FAILED for probabilities that are not numbers: the weights are not finite
    */
   draw({ probs, raw }: Distributions, row: number, vocab: number, u: number, s: Sampling): Draw {
     const p = probs.subarray(row * vocab, (row + 1) * vocab)
     // One logit that is not finite makes the whole row so.
-    if (Number.isNaN(p[0])) throw new CascadeError('NUMERIC', 'sampling: expected finite logits, got NaN')
+    if (Number.isNaN(p[0]))
+      throw new CascadeError('ENGINE_FAILED', 'sampling: expected finite logits, got NaN')
     if (s.temperature === 0) {
       const token = largest(p)
       const logprob = Math.log(p[token]!)

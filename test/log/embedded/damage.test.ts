@@ -1,8 +1,12 @@
 import { copyFileSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
+import { lastValueFrom, toArray } from 'rxjs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isCascadeError } from '../../../topics/index.ts'
+import { createCredit } from '../../../streams/credit.ts'
+import { follow } from '../../../streams/follow.ts'
+import { source } from '../../../streams/source.ts'
+import { deadLetters, isCascadeError } from '../../../topics/index.ts'
 import { note, notes, others, range, readAll, rejection } from '../conformance/subject.ts'
 import { append, read, temporaryFolder } from './folder.ts'
 
@@ -70,6 +74,39 @@ test('a damaged record is refused by topic and offset; those around it are read'
   expect(await rejection(log.fetch(notes, first.next, page), 'RECORD_CORRUPT')).toMatch('notes offset 17')
   expect((await readAll(log, notes, 18)).map((r) => r.value.id)).toEqual(range(18, 60))
   expect(await readAll(log, others)).toHaveLength(60)
+})
+
+test('a reader that wants them gets damaged records as dead letters, and all the others', async () => {
+  const dir = copy((file) => {
+    const bytes = readFileSync(file)
+    const at = bytes.indexOf(notes.encode({ id: 17, text: text(17) }))
+    bytes[at + 40]! ^= 1
+    writeFileSync(file, bytes)
+  })
+  await using log = await append(dir)
+  const credit = createCredit({ records: 1000, bytes: 1 << 24 })
+  const all = source(log, notes, { group: 'h', credit, until: 'end', onDecodeError: 'dead-letter' })
+  const deliveries = await lastValueFrom(all.pipe(toArray()))
+  expect(deliveries.map((d) => d.value.value.id)).toEqual(range(0, 60).filter((id) => id !== 17))
+  const letters = await readAll(log, deadLetters('notes'))
+  expect(letters.map((l) => l.value)).toMatchObject([{ sourceOffset: 17, code: 'RECORD_CORRUPT' }])
+  expect(letters[0]!.value.raw).toHaveLength(notes.encode({ id: 17, text: text(17) }).length)
+})
+
+test('reading leaves the event loop its turns', async () => {
+  const folder = temporaryFolder()
+  const log = await append(folder.path)
+  await log.commit({ append: range(0, 20_000).map((id) => note(id)), settle: [] })
+  const stop = new AbortController()
+  const timer = setTimeout(() => stop.abort(new Error('in time')), 1)
+  await expect(
+    (async () => {
+      for (;;) await follow(log, notes, { from: 0, until: 'end', signal: stop.signal }, () => undefined)
+    })(),
+  ).rejects.toThrow('in time')
+  clearTimeout(timer)
+  await log.close()
+  folder[Symbol.dispose]()
 })
 
 test('whatever byte is changed: a log reads what was written, or says what is damaged', async () => {

@@ -152,5 +152,5 @@ test('greedy takes the first of the most probable, whatever else is asked for', 
 
 test('logits that are not finite are an error, not a token', () => {
   const faulty = () => draw([0, Number.NaN], Float32Array.of(0.5), { temperature: 1 })
-  expect(faulty).toThrow(expect.objectContaining({ code: 'NUMERIC' }))
+  expect(faulty).toThrow(expect.objectContaining({ code: 'ENGINE_FAILED' }))
 })
