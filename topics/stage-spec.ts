@@ -9,7 +9,7 @@ const optimiser = {
   warmup: z.int().min(0).default(0),
   /** `cosine` and `linear` would reach 0 one step after the last. */
   schedule: z.enum(['constant', 'cosine', 'linear']).default('constant'),
-  betas: z.tuple([finite, finite]).default([0.9, 0.95]),
+  betas: z.tuple([finite.min(0).lt(1), finite.min(0).lt(1)]).default([0.9, 0.95]),
   eps: finite.positive().default(1e-8),
   weightDecay: finite.min(0).default(0),
   maxGradNorm: finite.positive().default(1),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
@@ -125,7 +126,7 @@ export async function loadConfig(file: string): Promise<CascadeConfig> {
     const untyped = cause instanceof Error && 'code' in cause && cause.code === 'ERR_UNKNOWN_FILE_EXTENSION'
     const why = untyped
       ? `Node ${process.versions.node} does not run TypeScript: use Node 22.18 or newer, or a .js config`
-      : missing && String(cause).includes(path)
+      : missing && !existsSync(path)
         ? 'no such file'
         : String(cause).replaceAll(/\s*\n\s*/g, ' ')
     throw new CascadeError('CONFIG_INVALID', `${file}: cannot load the config: ${why}`, { cause })

@@ -60,7 +60,7 @@ async function tookEffect(
   signal: AbortSignal,
 ): Promise<number> {
   const found = new AbortController()
-  const late = AbortSignal.timeout(timeoutMs)
+  const late = AbortSignal.timeout(Math.ceil(timeoutMs))
   let offset: number | undefined
   try {
     const seen = ({ value, offset: at }: Envelope<Control>) => {
@@ -82,6 +82,7 @@ async function tookEffect(
 
 function seconds(text: string): number {
   const value = Number(text)
-  if (!(value > 0)) throw new InvalidArgumentError('expected seconds above 0')
+  if (!(value > 0 && value <= 2e6))
+    throw new InvalidArgumentError('expected seconds above 0, at most 2000000.')
   return value
 }

@@ -13,7 +13,7 @@ import { table } from '../output/table.ts'
 import { clock } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
 import { findCheckpoint } from '../run/find-checkpoint.ts'
-import { sourceOf } from '../run/prompt-source.ts'
+import { checkHeldOut, sourceOf } from '../run/prompt-source.ts'
 
 interface Flags {
   checkpoint: string
@@ -35,7 +35,7 @@ export const register: Register = (program, context) => {
       'seed of the held-out prompts (default: the one that runs are scored with)',
       wholeNumber,
     )
-    .option('--prompts <n>', "held-out prompts a domain (default: the run's)", wholeNumber)
+    .option('--prompts <n>', "held-out prompts a domain (default: the run's)", atLeastOne)
     .option('--json', 'one JSON object: {run, checkpoint, stage, version, seed, scores}')
     .addHelpText('after', '\nExample:\n  $ cascade eval runs/first --checkpoint sft --json')
     .action((run: string | undefined, flags: Flags) =>
@@ -54,6 +54,9 @@ async function evaluate(open: OpenRun, flags: Flags, context: Context): Promise<
     if (source.domains.includes(domain)) continue
     const known = source.domains.join(', ')
     throw new CascadeError('USAGE', `--domain: expected one of ${known}, got ${domain}`)
+  }
+  if (flags.prompts !== undefined) {
+    for (const domain of domains) checkHeldOut(source, domain, flags.prompts, '--prompts', 'USAGE')
   }
   await using engine = await engineOf(config, manifest.deterministic)
   const differs = compareProfile({ ...manifest, deterministic: false }, engine)
@@ -89,6 +92,12 @@ function human({ id, stage }: Checkpoint, scores: Evaluation[]): string {
   const rows = scores.map((s) => [s.domain, percent(s.score), range(s.interval), `${s.passed}/${s.n}`])
   const lines = table([{ title: 'domain' }, right('score'), right('95 % interval'), right('passed')], rows)
   return `checkpoint ${id}, after ${stage}\n\n${lines.join('\n')}\n`
+}
+
+function atLeastOne(text: string): number {
+  const n = wholeNumber(text)
+  if (n === 0) throw new InvalidArgumentError('expected a whole number of at least 1.')
+  return n
 }
 
 function wholeNumber(text: string): number {

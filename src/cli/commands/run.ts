@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
-import { CascadeError } from '../../../topics/index.ts'
+import { CascadeError, isCascadeError } from '../../../topics/index.ts'
 import { checkpointsFolder } from '../../update/checkpoint-store.ts'
 import type { Context, Register } from '../command.ts'
 import { type CascadeConfig, configFile, hashConfig, loadConfig, parseConfig } from '../config.ts'
@@ -84,7 +84,8 @@ async function run(given: string | undefined, flags: Flags, context: Context): P
     }
   } catch (error) {
     progress.close()
-    if (signal.aborted)
+    // Of what an abort brings with it only its own reason is a mere interruption.
+    if (signal.aborted && (error === signal.reason || isCascadeError(error, 'INTERRUPTED')))
       throw new CascadeError('INTERRUPTED', `interrupted; ${resumeHint(shown)}`, { cause: error })
     throw error
   }

@@ -20,6 +20,7 @@ export function sourceOf(config: CascadeConfig, seed: number, heldOutSeed?: numb
     if (stage.kind === 'rl') source.prompt(stage, 0)
     else source.demonstration(stage, 0)
   }
+  for (const domain of source.domains) checkHeldOut(source, domain, config.evaluation.prompts)
   const { maxLength } = config.model
   const fits = (what: string, length: number) => {
     if (length > maxLength) {
@@ -40,4 +41,24 @@ export function sourceOf(config: CascadeConfig, seed: number, heldOutSeed?: numb
     }
   }
   return source
+}
+
+/** @throws `CONFIG_INVALID`, or `code`, where the task has no such number of held-out prompts */
+export function checkHeldOut(
+  source: TaskSource,
+  domain: string,
+  count: number,
+  name = 'evaluation.prompts',
+  code: 'CONFIG_INVALID' | 'USAGE' = 'CONFIG_INVALID',
+): void {
+  try {
+    source.heldOut(domain, count)
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause
+    throw new CascadeError(
+      code,
+      `${name}: expected at most as many as ${domain} has held-out prompts, got ${count}`,
+      { cause },
+    )
+  }
 }

@@ -35,10 +35,12 @@ export class KvCache {
   /** Makes room for so many rows of so many places; what is held stays. */
   reserve(rows: number, places: number): void {
     const { num_key_value_heads: heads, head_dim, num_hidden_layers: layers } = this.#config
-    const size = rows * heads * roundUp(places) * head_dim
+    // The width is that of the longest row there was since the cache was empty.
+    const width = Math.max(roundUp(places), this.#width)
+    const size = rows * heads * width * head_dim
     if ((this.#memory[0]?.length ?? 0) >= size) return
     this.#memory = Array.from({ length: 2 * layers }, (_, i) => enlarged(this.#memory[i], size))
-    this.#mask = enlarged(this.#mask, rows * roundUp(places))
+    this.#mask = enlarged(this.#mask, rows * width)
     this.#feeds = undefined
   }
 

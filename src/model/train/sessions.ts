@@ -9,7 +9,8 @@ export type Tensors = Record<string, ort.Tensor>
 
 /**
  * Sessions made when first asked for. Subnormal numbers count as zero: old AdamW moments decay into them,
- * and arithmetic on them is many times slower. Warnings of onnxruntime (unused constants) are not for users; its
+ * and arithmetic on them is many times slower. Threads do not wait for a session's next run by spinning, some 60 ms: those of another
+ * session need the cores. Warnings of onnxruntime (unused constants) are not for users; its
  * errors are thrown.
  */
 export class LazySessions<Name extends string> {
@@ -19,7 +20,7 @@ export class LazySessions<Name extends string> {
 
   constructor(graphs: Record<Name, () => GraphBuilder>, options: SessionOptions) {
     this.#graphs = graphs
-    const extra = { session: { set_denormal_as_zero: '1' } }
+    const extra = { session: { set_denormal_as_zero: '1', force_spinning_stop: '1' } }
     this.#options = { extra, logSeverityLevel: 3, ...options }
   }
 

@@ -73,6 +73,17 @@ describe('a config', () => {
       /model\.maxLength: expected at least \d+ for .*, got 16/,
     ],
     [
+      'with more held-out prompts than there are',
+      `export default ${JSON.stringify({ evaluation: { prompts: 2000 }, stages: [{ ...sft, domain: 'instruction', tasks: ['instruction'] }] })}`,
+      /evaluation\.prompts: expected at most .*, got 2000/,
+    ],
+    [
+      'with a beta of 1',
+      `export default ${JSON.stringify({ stages: [{ ...sft, betas: [1, 0.95] }] })}`,
+      /betas.*expected number to be <1/,
+    ],
+    ['that imports what is not there', "import './nowhere.mjs'", /cannot load the config: .*nowhere\.mjs/],
+    [
       'with a width that its heads do not divide',
       `export default ${JSON.stringify({ model: { hidden: 42 }, stages: [sft] })}`,
       /model\.hidden: expected a multiple of .*, got 42/,

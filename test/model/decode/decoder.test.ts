@@ -80,6 +80,21 @@ describe('batching', () => {
     }
   })
 
+  test('a batch that a long row has left still has room for the next one', async () => {
+    await using rig = new Rig(tiny)
+    const requests = [
+      request({ prompt: prompt(0, 40), rows: 1, maxTokens: 4, stopTokens: [] }),
+      request({ prompt: prompt(1, 3), rows: 9, admission: 1, maxTokens: 29, stopTokens: [] }),
+      request({ prompt: prompt(2, 3), rows: 4, admission: 2, maxTokens: 8, stopTokens: [] }),
+    ]
+    const rows = await rig.sample(requests, () => {}, [0, 0, 8])
+    expect(rows.map((r) => r.map(({ tokens }) => tokens.length))).toEqual([
+      Array(1).fill(4),
+      Array(9).fill(29),
+      Array(4).fill(8),
+    ])
+  })
+
   test('rows that have finished and wait for others to leave stay within their places', async () => {
     await using rig = new Rig(tiny)
     // All the positions that the model has; the first two rows are done rounds before they are an eighth.
