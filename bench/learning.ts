@@ -47,7 +47,10 @@ export async function* run(): AsyncGenerator<Figure> {
 }
 
 function figure(name: string, after: unknown, before: unknown, begun: number): Figure {
-  const percent = (score: unknown) => Math.round(1000 * Number(score)) / 10
+  const percent = (score: unknown) => {
+    if (typeof score !== 'number') throw new Error(`${name}: expected a score, got ${score}`)
+    return Math.round(1000 * score) / 10
+  }
   const [ours, peer] = [percent(after), percent(before)]
   const seconds = (Date.now() - begun) / 1000
   const ratio = peer === 0 ? 0 : Math.round((100 * ours) / peer) / 100

@@ -25,7 +25,7 @@ export async function train(config: CascadeInput, seed: number, dir: string): Pr
     rest = lines.pop() ?? ''
     last = lines.at(-1) ?? last
   }
-  const said = JSON.parse(last || '{}') as { event?: string; report?: Report }
-  if (said.event !== 'report' || !said.report) throw new Error(`${run}: the run gave no report`)
+  const said = JSON.parse(last || '{}') as { event?: string; end?: string; report?: Report }
+  if (said.end !== 'done' || !said.report) throw new Error(`${run}: the run did not come to its end`)
   return { dir: run, report: said.report }
 }

@@ -11,6 +11,8 @@ const topic = smalls('t')
 const output = (id: number) =>
   new Probe<readonly Append[]>([{ topic, value: { id, text: '' } } as Append], id)
 
+type Flowing = ReturnType<typeof flowing>
+
 /** A flow into a sink whose commits a test lets through one by one. */
 function flowing() {
   let open: (error?: Error) => void = () => undefined
@@ -93,22 +95,15 @@ test('aborting drops what waits, lets the commit in flight end and throws the re
   expect(f.log.values(topic).map((s) => s.id)).toEqual([0])
 })
 
-test('a commit that fails after the abort is not passed over', async () => {
+test.each([
+  ['of an abort: it is not passed over', (f: Flowing) => f.stop.abort(new Error('enough')), 'disk'],
+  ['of an error: that one is thrown', (f: Flowing) => f.input.error(new Error('protocol')), 'protocol'],
+])('a commit that fails because %s', async (_, end, message) => {
   const f = flowing()
   f.input.next(output(0))
   await f.committing()
-  const ended = expect(f.running).rejects.toThrow('disk')
-  f.stop.abort(new Error('enough'))
-  f.open(new Error('disk'))
-  await ended
-})
-
-test('what broke the flow is thrown, also where a commit fails because of it', async () => {
-  const f = flowing()
-  f.input.next(output(0))
-  await f.committing()
-  const ended = expect(f.running).rejects.toThrow('protocol')
-  f.input.error(new Error('protocol'))
+  const ended = expect(f.running).rejects.toThrow(message)
+  end(f)
   f.open(new Error('disk'))
   await ended
 })

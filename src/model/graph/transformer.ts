@@ -2,7 +2,7 @@ import { type ModelConfig, parameters } from '../config.ts'
 import type { DType, GraphBuilder, Value } from '../onnx/builder.ts'
 import type { Tape, Var } from './autodiff.ts'
 import { type AttentionAttrs, attention } from './ops/attention.ts'
-import { foldGain, scale, splitFirst } from './ops/elementwise.ts'
+import { add, foldGain, scale, splitFirst } from './ops/elementwise.ts'
 import { embedding, pickRows } from './ops/gather.ts'
 import { headOrder, headsLinear, joinLinear } from './ops/heads.ts'
 import { linear, linearTransposed } from './ops/linear.ts'
@@ -49,9 +49,9 @@ export function forward(
   for (let i = 0; i < config.num_hidden_layers; i++) {
     const layer = (name: string) => w(`layers.${i}.${name}`)
     const qkv = tape.call(foldGain, [layer('qkv'), layer('attn_norm')], { side: 'columns' })
-    x = selfAttention(tape, config, shapes, { x, normed: normed(x), qkv, out: layer('o') })
+    x = tape.call(add, [x, selfAttention(tape, config, shapes, normed(x), qkv, layer('o'))], null)
     const gateUp = tape.call(foldGain, [layer('gate_up'), layer('mlp_norm')], { side: 'columns' })
-    x = feedForward(tape, config, { x, normed: normed(x), gateUp, down: layer('down') })
+    x = tape.call(add, [x, feedForward(tape, config, normed(x), gateUp, layer('down'))], null)
   }
   const picked = tape.call(pickRows, [x, tape.constant(inputs.places)], null)
   const last = tape.call(scale, [normed(picked), tape.constant(inputs.inverseTemperature)], null)
@@ -70,12 +70,13 @@ interface SequenceShapes {
   ropeKey: RopeAttrs
 }
 
-/** `x` and what the attention adds to it. */
 function selfAttention(
   tape: Tape,
   config: ModelConfig,
   shapes: SequenceShapes,
-  { x, normed, qkv, out }: { x: Var; normed: Var; qkv: Var; out: Var },
+  x: Var,
+  qkv: Var,
+  out: Var,
 ): Var {
   const { kvHeads, groups, headDim } = shapes.attention
   const queryWidth = config.num_attention_heads * headDim
@@ -83,23 +84,18 @@ function selfAttention(
   const [wq, wk, wv] = tape.apply(splitFirst, [qkv], { sizes })
   const perHead = { heads: kvHeads, width: headDim, order: shapes.headOrder }
   const perGroup = { ...perHead, width: groups * headDim }
-  const q = tape.call(rope, [tape.call(headsLinear, [normed, wq!], perGroup)], shapes.ropeQuery)
-  const k = tape.call(rope, [tape.call(headsLinear, [normed, wk!], perHead)], shapes.ropeKey)
-  const v = tape.call(headsLinear, [normed, wv!], perHead)
-  return tape.call(joinLinear, [tape.call(attention, [q, k, v], shapes.attention), out, x], perGroup)
+  const q = tape.call(rope, [tape.call(headsLinear, [x, wq!], perGroup)], shapes.ropeQuery)
+  const k = tape.call(rope, [tape.call(headsLinear, [x, wk!], perHead)], shapes.ropeKey)
+  const v = tape.call(headsLinear, [x, wv!], perHead)
+  return tape.call(joinLinear, [tape.call(attention, [q, k, v], shapes.attention), out], perGroup)
 }
 
-/** `x` and what the MLP adds to it. */
-function feedForward(
-  tape: Tape,
-  config: ModelConfig,
-  { x, normed, gateUp, down }: { x: Var; normed: Var; gateUp: Var; down: Var },
-): Var {
+function feedForward(tape: Tape, config: ModelConfig, x: Var, gateUp: Var, down: Var): Var {
   const half = config.intermediate_size
   // Cutting the weight instead of the activations keeps two large copies out of every pass.
   const [gate, up] = tape.apply(splitFirst, [gateUp], { sizes: [half, half] })
-  const times = (w: Var) => tape.call(linearTransposed, [normed, w], null)
-  return tape.call(linear, [tape.call(swiglu, [times(gate!), times(up!)], null), down, x], null)
+  const times = (w: Var) => tape.call(linearTransposed, [x, w], null)
+  return tape.call(linear, [tape.call(swiglu, [times(gate!), times(up!)], null), down], null)
 }
 
 function sequenceShapes(g: GraphBuilder, config: ModelConfig, tokens: Value): SequenceShapes {

@@ -12,8 +12,8 @@ export interface NoiseSeed {
  * (Philox4x32-10, Salmon, Moraes, Dror and Shaw 2011): the counter is position, sample and admission; the key
  * is drawn from run and stage. There is no state, so the order of calls cannot matter.
  *
- * u has 22 random bits and keeps off both ends by 2^-23. With that distance `u * mass` rounds below `mass` in
- * float32 for any mass in [0.5, 2), so an inverse-CDF search never runs past the last token that has mass.
+ * u has 22 random bits and keeps off both ends by 2^-23: `u * mass` stays below a sum of the same masses in any order, so an
+ * inverse-CDF search never runs past the last token that has mass.
  */
 export function noise(seed: NoiseSeed): (sample: number, position: number) => number {
   const [k0, k1] = streamKey(seed.run, seed.stage)

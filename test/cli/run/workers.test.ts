@@ -33,6 +33,7 @@ import { shortRun, warmUp } from './short-run.ts'
 let space: Awaited<ReturnType<typeof workspace>>
 let run: string
 let stage: RlStage
+let source: ReturnType<typeof sourceOf>
 const groups = 32
 
 beforeAll(async () => {
@@ -52,25 +53,28 @@ beforeAll(async () => {
     config,
     profile: { ...engine.profile },
   })
-  const source = sourceOf(config, 0)
-  const { temperature, topP, topK, maxTokens, logprobsMode } = stage
-  const admitted = Array.from({ length: groups }, (_, admission): Append => {
-    const value = {
-      ...source.prompt(stage, admission),
-      groupId: groupId('alone', stage.name, admission),
-      groupSize: stage.groupSize,
-      stage: stage.name,
-      domain: stage.domain,
-      step: 1,
-      admission,
-      policyVersion: 0,
-      sampling: { temperature, topP, topK, maxTokens, logprobsMode, stopTokens: [...source.stopTokens] },
-      seed: 0,
-    }
-    return { topic: prompts(stage.domain), value } as Append
-  })
-  await append([say({ type: 'stage-begin', stage: stage.name, index: 1, version: 0 }, 0), ...admitted])
+  source = sourceOf(config, 0)
+  const first = Array.from({ length: groups }, (_, admission) =>
+    admitted(admission, { step: 1, policyVersion: 0 }),
+  )
+  await append([say({ type: 'stage-begin', stage: stage.name, index: 1, version: 0 }, 0), ...first])
 }, 120_000)
+
+function admitted(admission: number, at: { step: number; policyVersion: number }): Append {
+  const { temperature, topP, topK, maxTokens, logprobsMode } = stage
+  const value = {
+    ...source.prompt(stage, admission),
+    ...at,
+    groupId: groupId('alone', stage.name, admission),
+    groupSize: stage.groupSize,
+    stage: stage.name,
+    domain: stage.domain,
+    admission,
+    sampling: { temperature, topP, topK, maxTokens, logprobsMode, stopTokens: [...source.stopTokens] },
+    seed: 0,
+  }
+  return { topic: prompts(stage.domain), value } as Append
+}
 
 afterAll(() => space[Symbol.asyncDispose]())
 
@@ -130,6 +134,13 @@ test('one after the other, each worker turns its input topic into its output top
   await worker('update')
   await worker('update')
   expect((await read(updates)).map((u) => [u.value.step, u.value.version])).toEqual([[1, 1]])
+
+  // In the middle of a stage no checkpoint has the version that prompts are stamped with.
+  expect(await read(checkpoints)).toHaveLength(1)
+  await append([admitted(groups, { step: 2, policyVersion: 1 })])
+  await worker('generate')
+  const later = (await read(rollouts(stage.domain))).slice(expected.length)
+  expect(later.map((r) => r.value.policyVersion)).toEqual(Array(stage.groupSize).fill(1))
 }, 120_000)
 
 function closed(kept: readonly { offset: number; value: GroupOutcome }[]): Append {

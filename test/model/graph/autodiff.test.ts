@@ -1,17 +1,9 @@
 import ort from 'onnxruntime-node'
 import { expect, test } from 'vitest'
-import { type Op, plus, Tape } from '../../../src/model/graph/autodiff.ts'
-import { scale, splitFirst } from '../../../src/model/graph/ops/elementwise.ts'
+import { Tape } from '../../../src/model/graph/autodiff.ts'
+import { add, scale, splitFirst } from '../../../src/model/graph/ops/elementwise.ts'
 import { GraphBuilder } from '../../../src/model/onnx/builder.ts'
 import { oneThread } from '../tiny.ts'
-
-const add: Op<null> = {
-  name: 'add',
-  emit: (g, [a, b]) => ({
-    outputs: [g.op('Add', [a!, b!])],
-    pullback: ({ dy, acc }) => acc.map((before) => plus(g, before, dy[0]!)),
-  }),
-}
 
 async function evaluate(g: GraphBuilder, feeds: Record<string, number[]>): Promise<Record<string, number[]>> {
   const session = await ort.InferenceSession.create(g.toModel(), { ...oneThread, logSeverityLevel: 3 })

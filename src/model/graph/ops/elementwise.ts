@@ -1,5 +1,16 @@
 import { type Op, plus, zerosLike } from '../autodiff.ts'
 
+/** `a + b` of equal shapes. */
+export const add: Op<null> = {
+  name: 'add',
+  emit(g, [a, b]) {
+    return {
+      outputs: [g.op('Add', [a!, b!])],
+      pullback: ({ dy, wanted, acc }) => wanted.map((want, i) => (want ? plus(g, acc[i], dy[0]!) : null)),
+    }
+  },
+}
+
 /** `x * s` with a scalar `s` that has no gradient of its own. */
 export const scale: Op<null> = {
   name: 'scale',

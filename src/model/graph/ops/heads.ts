@@ -49,21 +49,20 @@ export const headsLinear: Op<HeadsAttrs> = {
   },
 }
 
-/** `o [heads, N, width]` joined to `[N, heads * width]`, times `w [heads * width, out]`, on top of `base [N, out]` where given. */
+/** `o [heads, N, width]` joined to `[N, heads * width]`, times `w [heads * width, out]`. */
 export const joinLinear: Op<HeadsAttrs> = {
   name: 'join-linear',
-  emit(g, [o, w, base], attrs) {
+  emit(g, [o, w], attrs) {
     const { heads, width } = attrs
     const joined = joinHeads(g, o!, attrs)
     return {
-      outputs: [plus(g, base, gemm(g, joined, w!))],
+      outputs: [gemm(g, joined, w!)],
       pullback: ({ dy, wanted, acc }) => {
         const perHead = g.op('Reshape', [w!, g.i64([heads, width, -1])])
         const own = g.op('FusedMatMul', [dy[0]!, perHead], { domain: 'com.microsoft', attrs: { transB: 1 } })
         return [
           wanted[0] ? plus(g, acc[0], own) : null,
           wanted[1] ? gemm(g, joined, dy[0]!, { transA: true, plus: acc[1] }) : null,
-          wanted[2] ? plus(g, acc[2], dy[0]!) : null,
         ]
       },
     }

@@ -16,16 +16,15 @@ export function gemm(
   })
 }
 
-/** `x [N, in] @ w [in, out]`, on top of a third input `[N, out]` where there is one. */
+/** `x [N, in] @ w [in, out]`. */
 export const linear: Op<null> = {
   name: 'linear',
-  emit(g, [x, w, base]) {
+  emit(g, [x, w]) {
     return {
-      outputs: [plus(g, base, gemm(g, x!, w!))],
+      outputs: [gemm(g, x!, w!)],
       pullback: ({ dy, wanted, acc }) => [
         wanted[0] ? plus(g, acc[0], gemm(g, dy[0]!, w!, { transB: true })) : null,
         wanted[1] ? gemm(g, x!, dy[0]!, { transA: true, plus: acc[1] }) : null,
-        wanted[2] ? plus(g, acc[2], dy[0]!) : null,
       ],
     }
   },
