@@ -19,25 +19,49 @@ export interface Plan {
 }
 
 /**
- * Lays rows out as right-padded rectangles: longest first, so that padding is small. The layout is a pure
- * function of the rows and the plan; the sums of a step depend on it in their last bits, so it is recorded.
+ * Lays rows out as right-padded rectangles: longest first, so that padding is small, and rows of one prompt together, so that the
+ * update computes it once. The layout is a pure function of the rows and the plan; the sums of a step depend on it in their last
+ * bits, so it is recorded.
  */
 export function microBatches(rows: readonly Row[], plan: Plan): MicroBatchRecord[] {
-  const order = rows.map((row, i) => ({ row, i, length: row.prompt.length + row.response.length }))
-  order.sort((a, b) => b.length - a.length || a.i - b.i)
   const batches: MicroBatchRecord[] = []
-  for (let at = 0; at < order.length; ) {
-    const cols = Math.max(2, Math.ceil(order[at]!.length / plan.align) * plan.align)
-    const count = Math.max(1, Math.min(order.length - at, Math.floor(plan.maxTokens / cols)))
-    batches.push(
-      rectangle(
-        order.slice(at, at + count).map((o) => o.row),
-        cols,
-      ),
-    )
-    at += count
+  let open: Row[] = []
+  let cols = 2
+  const widthWith = (row: Row) => Math.max(cols, Math.ceil(length(row) / plan.align) * plan.align)
+  const closeUnlessRoomFor = (longest: Row, count: number) => {
+    if (open.length === 0 || (open.length + count) * widthWith(longest) <= plan.maxTokens) return
+    batches.push(rectangle(open, cols))
+    open = []
+    cols = 2
   }
+  for (const family of families(rows)) {
+    closeUnlessRoomFor(family[0]!, family.length)
+    for (const row of family) {
+      closeUnlessRoomFor(row, 1)
+      open.push(row)
+      cols = widthWith(row)
+    }
+  }
+  if (open.length > 0) batches.push(rectangle(open, cols))
   return batches
+}
+
+/** Rows of one prompt, longest first; those with the longest row first; else in the order given. */
+function families(rows: readonly Row[]): Row[][] {
+  const byPrompt = new Map<string, Row[]>()
+  for (const row of rows) {
+    const key = row.prompt.join()
+    const family = byPrompt.get(key)
+    if (family) family.push(row)
+    else byPrompt.set(key, [row])
+  }
+  const all = Array.from(byPrompt.values())
+  for (const family of all) family.sort((a, b) => length(b) - length(a))
+  return all.sort((a, b) => length(b[0]!) - length(a[0]!))
+}
+
+function length({ prompt, response }: Row): number {
+  return prompt.length + response.length
 }
 
 function rectangle(rows: readonly Row[], cols: number): MicroBatchRecord {

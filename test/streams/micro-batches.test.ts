@@ -8,7 +8,11 @@ const rowsOf = (old: boolean) =>
   fc
     .array(
       fc.record({
-        prompt: fc.array(fc.nat(500), { minLength: 1, maxLength: 9 }),
+        // The short ones are few, so that rows share them.
+        prompt: fc.oneof(
+          fc.array(fc.nat(500), { minLength: 1, maxLength: 9 }),
+          fc.array(fc.nat(1), { minLength: 1, maxLength: 2 }),
+        ),
         response: fc.array(fc.nat(500), { maxLength: 20 }),
         seed: fc.nat(),
       }),
@@ -104,6 +108,24 @@ test('longest first, and one order for one set of rows', () => {
     [2, 8, [2, 4]],
     [2, 4, [1, 3]],
   ])
+})
+
+test('rows of one prompt stay together where they fit', () => {
+  const row = (prompt: number, size: number, weight: number): Row => ({
+    prompt: Int32Array.of(prompt),
+    response: new Int32Array(size - 1),
+    lossMask: new Uint8Array(size - 1),
+    weight,
+  })
+  const rows = [row(1, 4, 1), row(2, 3, 2), row(1, 2, 3), row(2, 4, 4), row(3, 2, 5), row(1, 4, 6)]
+  const weights = (maxTokens: number) =>
+    microBatches(rows, { maxTokens, align: 1 }).map((b) => [...b.rowWeights])
+  expect(weights(16)).toEqual([
+    [1, 6, 3],
+    [4, 2, 5],
+  ])
+  expect(weights(8)).toEqual([[1, 6], [3], [4, 2], [5]])
+  expect(weights(24)).toEqual([[1, 6, 3, 4, 2, 5]])
 })
 
 test('old log-probabilities are there for all rows or for none', () => {

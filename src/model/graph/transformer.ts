@@ -1,14 +1,16 @@
 import { type ModelConfig, parameters } from '../config.ts'
 import type { DType, GraphBuilder, Value } from '../onnx/builder.ts'
 import type { Tape, Var } from './autodiff.ts'
-import { type AttentionAttrs, attention } from './ops/attention.ts'
+import { attention } from './ops/attention.ts'
 import { add, foldGain, scale, splitFirst } from './ops/elementwise.ts'
 import { embedding, pickRows } from './ops/gather.ts'
-import { headOrder, headsLinear, joinLinear } from './ops/heads.ts'
+import { headsLinear, joinLinear } from './ops/heads.ts'
 import { linear, linearTransposed } from './ops/linear.ts'
 import { rmsNorm } from './ops/rms-norm.ts'
-import { type RopeAttrs, rope, ropeTables } from './ops/rope.ts'
+import { rope, ropeTables } from './ops/rope.ts'
+import { sharedAttention } from './ops/shared-attention.ts'
 import { swiglu } from './ops/swiglu.ts'
+import { type Rectangle, rectangle, sharedShapes } from './rectangle.ts'
 
 /**
  * The forward pass over whole sequences. Every row of `tokens [B, T]` starts at position 0 with a real token
@@ -22,11 +24,42 @@ export interface ForwardInputs {
   places: Value
   /** Rank 0: logits are multiplied by it before the softmax. */
   inverseTemperature: Value
+  /** What several rows begin with, computed once. The rows of `tokens` are then what follows. */
+  prompts?: SharedPrompts | undefined
+}
+
+/** Prompts of `B / G` adjacent rows each. No loss is asked for at their places. */
+export interface SharedPrompts {
+  /** int32 `[G, P]`, padded on the right. */
+  tokens: Value
+  /** float32 `[G, 1, P]`: 0 at real tokens, -1e30 at padding. */
+  bias: Value
+  /** int64 `[B, T]`: positions of the rows' own tokens. */
+  positions: Value
 }
 
 /** The parameters as graph inputs, by name, in the order of `parameters(config)`. */
 export function parameterInputs(g: GraphBuilder, config: ModelConfig, prefix = ''): Map<string, Value> {
   return new Map(parameters(config).map((p) => [p.name, g.input(prefix + p.name, 'float32', p.shape)]))
+}
+
+/**
+ * Declares what a forward pass reads: `tokens` int32 `[B, T]`, `places` int64 `[M]`, `inverse_temperature` float32 (rank 0), and for
+ * rows that share prompts `prompt_tokens` int32 `[G, P]`, `prompt_bias` float32 `[G, 1, P]` and `positions` int64 `[B, T]`.
+ */
+export function forwardInputs(g: GraphBuilder, sharesPrompts: boolean): ForwardInputs {
+  return {
+    tokens: g.input('tokens', 'int32', ['B', 'T']),
+    places: vectorInput(g, 'places', 'int64'),
+    inverseTemperature: g.input('inverse_temperature', 'float32', []),
+    prompts: sharesPrompts
+      ? {
+          tokens: g.input('prompt_tokens', 'int32', ['G', 'P']),
+          bias: g.input('prompt_bias', 'float32', ['G', 1, 'P']),
+          positions: g.input('positions', 'int64', ['B', 'T']),
+        }
+      : undefined,
+  }
 }
 
 /** Logits `[M, vocab]` at the asked places, already divided by the temperature. */
@@ -42,114 +75,84 @@ export function forward(
     if (!found) throw new Error(`no parameter named ${name}`)
     return found
   }
-  const shapes = sequenceShapes(g, config, inputs.tokens)
-  const normed = (x: Var) => tape.call(rmsNorm, [x], { width: config.hidden_size, eps: config.rms_norm_eps })
-  const ids = tape.constant(g.op('Reshape', [inputs.tokens, g.i64([-1])]))
-  let x = tape.call(embedding, [w('embed'), ids], { rows: config.vocab_size, width: config.hidden_size })
-  for (let i = 0; i < config.num_hidden_layers; i++) {
-    const layer = (name: string) => w(`layers.${i}.${name}`)
-    const qkv = tape.call(foldGain, [layer('qkv'), layer('attn_norm')], { side: 'columns' })
-    x = tape.call(add, [x, selfAttention(tape, config, shapes, normed(x), qkv, layer('o'))], null)
-    const gateUp = tape.call(foldGain, [layer('gate_up'), layer('mlp_norm')], { side: 'columns' })
-    x = tape.call(add, [x, feedForward(tape, config, normed(x), gateUp, layer('down'))], null)
+  const embed = (tokens: Value) => {
+    const ids = tape.constant(g.op('Reshape', [tokens, g.i64([-1])]))
+    return tape.call(embedding, [w('embed'), ids], { rows: config.vocab_size, width: config.hidden_size })
   }
-  const picked = tape.call(pickRows, [x, tape.constant(inputs.places)], null)
-  const last = tape.call(scale, [normed(picked), tape.constant(inputs.inverseTemperature)], null)
-  if (config.tie_word_embeddings) {
-    const head = tape.call(foldGain, [w('embed'), w('norm')], { side: 'columns' })
-    return tape.call(linearTransposed, [last, head], null)
-  }
-  const head = tape.call(foldGain, [w('lm_head'), w('norm')], { side: 'rows' })
-  return tape.call(linear, [last, head], null)
-}
-
-interface SequenceShapes {
-  attention: AttentionAttrs
-  headOrder: Value
-  ropeQuery: RopeAttrs
-  ropeKey: RopeAttrs
-}
-
-function selfAttention(
-  tape: Tape,
-  config: ModelConfig,
-  shapes: SequenceShapes,
-  x: Var,
-  qkv: Var,
-  out: Var,
-): Var {
-  const { kvHeads, groups, headDim } = shapes.attention
-  const queryWidth = config.num_attention_heads * headDim
-  const sizes = [queryWidth, kvHeads * headDim, kvHeads * headDim]
-  const [wq, wk, wv] = tape.apply(splitFirst, [qkv], { sizes })
-  const perHead = { heads: kvHeads, width: headDim, order: shapes.headOrder }
-  const perGroup = { ...perHead, width: groups * headDim }
-  const q = tape.call(rope, [tape.call(headsLinear, [x, wq!], perGroup)], shapes.ropeQuery)
-  const k = tape.call(rope, [tape.call(headsLinear, [x, wk!], perHead)], shapes.ropeKey)
-  const v = tape.call(headsLinear, [x, wv!], perHead)
-  return tape.call(joinLinear, [tape.call(attention, [q, k, v], shapes.attention), out], perGroup)
-}
-
-function feedForward(tape: Tape, config: ModelConfig, x: Var, gateUp: Var, down: Var): Var {
-  const half = config.intermediate_size
-  // Cutting the weight instead of the activations keeps two large copies out of every pass.
-  const [gate, up] = tape.apply(splitFirst, [gateUp], { sizes: [half, half] })
-  const times = (w: Var) => tape.call(linearTransposed, [x, w], null)
-  return tape.call(linear, [tape.call(swiglu, [times(gate!), times(up!)], null), down], null)
-}
-
-function sequenceShapes(g: GraphBuilder, config: ModelConfig, tokens: Value): SequenceShapes {
-  const kvHeads = config.num_key_value_heads
-  const groups = config.num_attention_heads / kvHeads
-  const headDim = config.head_dim
-  const [batch, time] = g.ops('Split', [g.op('Shape', [tokens])], 2, { attrs: { axis: 0 } })
-  const shape = (...dims: (number | Value)[]) =>
-    g.op(
-      'Concat',
-      dims.map((d) => (typeof d === 'number' ? g.i64([d]) : d)),
-      { attrs: { axis: 0 } },
-    )
+  const { prompts } = inputs
   const tables = ropeTables(g, {
     positions: config.max_position_embeddings,
-    headDim,
+    headDim: config.head_dim,
     theta: config.rope_theta,
   })
-  const rowsOf = (width: number): RopeAttrs => ({
-    tables,
-    sequenceShape: shape(-1, time!, width),
-    headsShape: g.i64([kvHeads, -1, width]),
-  })
-  const rows = g.op('Squeeze', [g.op('Mul', [batch!, time!]), g.i64([0])])
-  return {
-    headOrder: headOrder(g, rows, kvHeads),
-    attention: {
-      kvHeads,
-      groups,
-      headDim,
-      queryShape: groups === 1 ? shape(kvHeads, batch!, time!, headDim) : shape(kvHeads, batch!, -1, headDim),
-      keyShape: shape(kvHeads, batch!, time!, headDim),
-      bias: causalBias(g, time!, groups),
-    },
-    ropeQuery: rowsOf(groups * headDim),
-    ropeKey: rowsOf(headDim),
+  const rows = rectangle(g, config, inputs.tokens, tables, prompts?.positions)
+  const shared = prompts && rectangle(g, config, prompts.tokens, tables)
+  const toShared = prompts && sharedShapes(g, rows, shared!, prompts.bias)
+  let x = embed(inputs.tokens)
+  let p = prompts && embed(prompts.tokens)
+  const last = config.num_hidden_layers - 1
+  for (let i = 0; i <= last; i++) {
+    const layer = layerOf(tape, config, (name) => w(`layers.${i}.${name}`))
+    let context: Var[] = []
+    if (p) {
+      const { query, keys } = layer.projections(p, shared!)
+      context = keys
+      if (i < last) {
+        const seen = tape.call(attention, [query(), ...keys], shared!.attention)
+        p = layer.feedForward(layer.attended(p, seen, shared!))
+      }
+    }
+    const { query, keys } = layer.projections(x, rows)
+    const seen = toShared
+      ? tape.call(sharedAttention, [query(), ...keys, ...context], toShared)
+      : tape.call(attention, [query(), ...keys], rows.attention)
+    x = layer.attended(x, seen, rows)
+    if (i === last) x = tape.call(pickRows, [x, tape.constant(inputs.places)], null)
+    x = layer.feedForward(x)
   }
+  const normed = tape.call(rmsNorm, [x], { width: config.hidden_size, eps: config.rms_norm_eps })
+  const scaled = tape.call(scale, [normed, tape.constant(inputs.inverseTemperature)], null)
+  if (config.tie_word_embeddings) {
+    const head = tape.call(foldGain, [w('embed'), w('norm')], { side: 'columns' })
+    return tape.call(linearTransposed, [scaled, head], null)
+  }
+  const head = tape.call(foldGain, [w('lm_head'), w('norm')], { side: 'rows' })
+  return tape.call(linear, [scaled, head], null)
 }
 
-/** `[T * groups, T]`: 0 where the key is not later than the query, -1e30 elsewhere. */
-function causalBias(g: GraphBuilder, time: Value, groups: number): Value {
-  const scalar = g.op('Squeeze', [time, g.i64([0])])
-  const range = g.op('Range', [g.i64(0), scalar, g.i64(1)])
-  const later = g.op('Less', [g.op('Unsqueeze', [range, g.i64([1])]), g.op('Unsqueeze', [range, g.i64([0])])])
-  const bias = g.op('Where', [later, g.f32(-1e30), g.f32(0)])
-  if (groups === 1) return bias
-  const repeated = g.op(
-    'Concat',
-    Array.from({ length: groups }, () => g.op('Unsqueeze', [bias, g.i64([1])])),
-    {
-      attrs: { axis: 1 },
+/** The parts of one layer, its weights prepared once for all the rectangles that pass through it. */
+function layerOf(tape: Tape, config: ModelConfig, w: (name: string) => Var) {
+  const kvHeads = config.num_key_value_heads
+  const keyWidth = kvHeads * config.head_dim
+  const queryWidth = config.num_attention_heads * config.head_dim
+  const half = config.intermediate_size
+  const norm = (x: Var) => tape.call(rmsNorm, [x], { width: config.hidden_size, eps: config.rms_norm_eps })
+  const folded = (name: string, gain: string) => tape.call(foldGain, [w(name), w(gain)], { side: 'columns' })
+  const sizes = [queryWidth, keyWidth, keyWidth]
+  const [wq, wk, wv] = tape.apply(splitFirst, [folded('qkv', 'attn_norm')], { sizes })
+  // Cutting the weight instead of the activations keeps two large copies out of every pass.
+  const [gate, up] = tape.apply(splitFirst, [folded('gate_up', 'mlp_norm')], { sizes: [half, half] })
+  const perHead = (r: Rectangle) => ({ heads: kvHeads, width: config.head_dim, order: r.headOrder })
+  const perGroup = (r: Rectangle) => ({ ...perHead(r), width: queryWidth / kvHeads })
+  return {
+    /** The queries, made when asked for, and keys and values. */
+    projections(x: Var, r: Rectangle): { query: () => Var; keys: [Var, Var] } {
+      const normed = norm(x)
+      const k = tape.call(rope, [tape.call(headsLinear, [normed, wk!], perHead(r))], r.ropeKey)
+      const v = tape.call(headsLinear, [normed, wv!], perHead(r))
+      const query = () => tape.call(rope, [tape.call(headsLinear, [normed, wq!], perGroup(r))], r.ropeQuery)
+      return { query, keys: [k, v] }
     },
-  )
-  return g.op('Reshape', [repeated, g.op('Concat', [g.i64([-1]), time], { attrs: { axis: 0 } })])
+    attended(x: Var, seen: Var, r: Rectangle): Var {
+      return tape.call(add, [x, tape.call(joinLinear, [seen, w('o')], perGroup(r))], null)
+    },
+    feedForward(x: Var): Var {
+      const normed = norm(x)
+      const times = (matrix: Var) => tape.call(linearTransposed, [normed, matrix], null)
+      const h = tape.call(swiglu, [times(gate!), times(up!)], null)
+      return tape.call(add, [x, tape.call(linear, [h, w('down')], null)], null)
+    },
+  }
 }
 
 /** Declares an input. A shorthand that keeps the graph files readable. */

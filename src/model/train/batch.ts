@@ -1,4 +1,5 @@
 import { CascadeError } from '../../../topics/errors.ts'
+import { sharePrompts } from './share-prompts.ts'
 
 /**
  * Token rows of one forward pass. All arrays are `rows * cols`, row by row. Where the real tokens of a row
@@ -29,20 +30,41 @@ export interface MicroBatch extends TokenRows {
 export interface PackedRows {
   rows: number
   cols: number
-  /** `[rows * cols]` */
+  /** `[rows * cols]`; where prompts are shared, what follows them. */
   tokens: Int32Array
   /** `[M]`: where each wanted token is predicted, as `row * cols + column`. */
   places: BigInt64Array
   targets: BigInt64Array
   /** `[M]`: index of each wanted token in the arrays that came in. */
   source: Int32Array
+  prompts?: PackedPrompts
+}
+
+/** What the rows begin with; `rows` of the batch over `rows` of these are adjacent and share one. */
+export interface PackedPrompts {
+  rows: number
+  cols: number
+  /** `[rows * cols]`, padded on the right. */
+  tokens: Int32Array
+  /** `[rows * cols]`: 0 at real tokens, -1e30 at padding. */
+  bias: Float32Array
+  /** Position of each of the batch's tokens, as many as those. */
+  positions: BigInt64Array
+}
+
+/** A row that begins with a real token and ends with the last that is wanted. */
+export interface KeptRow {
+  ids: readonly number[]
+  /** Columns that predict a wanted token, and its index in the arrays that came in. */
+  wanted: readonly { column: number; source: number }[]
 }
 
 /** Columns are a multiple of it: even vector lengths, and few distinct shapes. */
 const columnStep = 8
 
 /**
- * Moves real tokens to the left, drops what no wanted token depends on, and lists the wanted tokens.
+ * Moves real tokens to the left, drops what no wanted token depends on, and lists the wanted tokens. What several rows begin with
+ * before their first wanted token is laid out once, where that makes the pass smaller.
  *
  * @throws CascadeError RECORD_INVALID when array lengths disagree, a token id is outside the vocabulary, a
  * wanted token is padding or its row's first, or a row is longer than the model's positions
@@ -52,7 +74,7 @@ export function packRows(batch: TokenRows, limits: { vocab: number; positions: n
   for (const [name, array] of Object.entries({ tokens, valid, lossMask })) {
     checkLength(name, array.length, rows * cols)
   }
-  const kept: { ids: number[]; wanted: { column: number; source: number }[] }[] = []
+  const kept: KeptRow[] = []
   let width = 0
   for (let r = 0; r < rows; r++) {
     const ids: number[] = []
@@ -82,13 +104,10 @@ export function packRows(batch: TokenRows, limits: { vocab: number; positions: n
     throw invalid(`row length: expected at most ${limits.positions} positions, got ${width}`)
   }
   const padded = Math.min(Math.ceil(width / columnStep) * columnStep, limits.positions)
-  return layOut(kept, padded)
+  return sharePrompts(kept, limits.positions, kept.length * padded) ?? layOut(kept, padded)
 }
 
-function layOut(
-  kept: readonly { ids: number[]; wanted: { column: number; source: number }[] }[],
-  cols: number,
-): PackedRows {
+function layOut(kept: readonly KeptRow[], cols: number): PackedRows {
   const tokens = new Int32Array(kept.length * cols)
   const wanted = kept.flatMap((row, r) => row.wanted.map((w) => ({ ...w, r })))
   for (const [r, { ids }] of kept.entries()) tokens.set(ids.slice(0, cols), r * cols)

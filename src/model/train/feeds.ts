@@ -19,11 +19,19 @@ export function rowFeeds(packed: PackedRows, temperature: number): Tensors {
   if (!(temperature > 0)) {
     throw new CascadeError('RECORD_INVALID', `temperature: expected a number above 0, got ${temperature}`)
   }
+  const { rows, cols, prompts } = packed
   return {
-    tokens: new ort.Tensor('int32', packed.tokens, [packed.rows, packed.cols]),
+    tokens: new ort.Tensor('int32', packed.tokens, [rows, cols]),
     places: vector(packed.places),
     targets: vector(packed.targets),
     inverse_temperature: scalar(1 / temperature),
+    ...(prompts
+      ? {
+          prompt_tokens: new ort.Tensor('int32', prompts.tokens, [prompts.rows, prompts.cols]),
+          prompt_bias: new ort.Tensor('float32', prompts.bias, [prompts.rows, 1, prompts.cols]),
+          positions: new ort.Tensor('int64', prompts.positions, [rows, cols]),
+        }
+      : {}),
   }
 }
 

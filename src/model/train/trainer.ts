@@ -39,13 +39,21 @@ export interface TrainerOptions {
   session?: SessionOptions
 }
 
+type GraphName = Forward | `${Forward}, shared prompts` | 'apply'
+type Forward = 'update' | 'accumulate' | 'score'
+
+/** The graph for a layout, as its feeds show it. */
+function graphFor(name: Forward, feeds: Tensors): GraphName {
+  return 'prompt_tokens' in feeds ? `${name}, shared prompts` : name
+}
+
 /**
  * Weights and optimiser state over onnxruntime sessions. Its runs block their thread, so it lives in a worker.
  * With the same sessions options, state and batches it gives the same bits.
  */
 export class Trainer {
   readonly config: ModelConfig
-  readonly #sessions: LazySessions<'update' | 'accumulate' | 'apply' | 'score'>
+  readonly #sessions: LazySessions<GraphName>
   #current: Buffers
   /** Where the next step's results go. Swapped with `#current` only once the step is known to be sound. */
   #spare: Buffers
@@ -57,10 +65,13 @@ export class Trainer {
     this.config = config
     this.#sessions = new LazySessions(
       {
-        update: () => updateGraph(config),
-        accumulate: () => accumulateGraph(config),
+        update: () => updateGraph(config, false),
+        'update, shared prompts': () => updateGraph(config, true),
+        accumulate: () => accumulateGraph(config, false),
+        'accumulate, shared prompts': () => accumulateGraph(config, true),
         apply: () => applyGraph(config),
-        score: () => scoreGraph(config),
+        score: () => scoreGraph(config, false),
+        'score, shared prompts': () => scoreGraph(config, true),
       },
       options.session ?? {},
     )
@@ -102,7 +113,7 @@ export class Trainer {
       feeds.length === 1
         ? [
             await this.#sessions.run(
-              'update',
+              graphFor('update', feeds[0]!),
               { ...this.#current, ...feeds[0], ...adam },
               this.#updateFetches(true),
             ),
@@ -144,7 +155,7 @@ export class Trainer {
     }
     if (packed.source.length === 0) return scores
     const feeds: Tensors = { ...weights, ...rowFeeds(packed, temperature) }
-    const out = await this.#sessions.run('score', feeds, { log_probs: null, entropy: null })
+    const out = await this.#sessions.run(graphFor('score', feeds), feeds, { log_probs: null, entropy: null })
     const [logProbs, entropy] = [out.log_probs!.data as Float32Array, out.entropy!.data as Float32Array]
     for (const [i, at] of packed.source.entries()) {
       scores.logProbs[at] = logProbs[i]!
@@ -218,7 +229,9 @@ export class Trainer {
     for (const feed of feeds) {
       const into = Object.fromEntries([...named('sum.', next), ...statNames.map((name) => [name, null])])
       const given = Object.fromEntries(named('grad.', sums))
-      results.push(await this.#sessions.run('accumulate', { ...weights, ...feed, ...given }, into))
+      results.push(
+        await this.#sessions.run(graphFor('accumulate', feed), { ...weights, ...feed, ...given }, into),
+      )
       ;[sums, next] = [next, sums]
     }
     const given = Object.fromEntries(named('grad.', sums))

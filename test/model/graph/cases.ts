@@ -8,6 +8,7 @@ import { targetLogProbs } from '../../../src/model/graph/ops/log-probs.ts'
 import { policyLoss } from '../../../src/model/graph/ops/policy-loss.ts'
 import { rmsNorm } from '../../../src/model/graph/ops/rms-norm.ts'
 import { rope, ropeTables } from '../../../src/model/graph/ops/rope.ts'
+import { sharedAttention } from '../../../src/model/graph/ops/shared-attention.ts'
 import { swiglu } from '../../../src/model/graph/ops/swiglu.ts'
 import type { GraphBuilder } from '../../../src/model/onnx/builder.ts'
 
@@ -76,6 +77,19 @@ const attentionAttrs = (kvHeads: number, groups: number, time: number) => (g: Gr
   ),
 })
 
+/** Four rows of 3 tokens after two prompts, one of them with padding behind its only token. */
+const sharedAttrs = (kvHeads: number, groups: number) => (g: GraphBuilder) => ({
+  ...attentionAttrs(kvHeads, groups, 3)(g),
+  queryShape: g.i64([kvHeads, 4, 3 * groups, 4]),
+  keyShape: g.i64([kvHeads, 4, 3, 4]),
+  sharedQueryShape: g.i64([kvHeads, 2, -1, 4]),
+  sharedKeyShape: g.i64([kvHeads, 2, 2, 4]),
+  sharedScoreShape: g.i64([kvHeads, 2, -1, 2]),
+  rowScoreShape: g.i64([kvHeads, 4, -1, 2]),
+  keyCounts: g.i64([2, 3]),
+  sharedBias: g.f32([0, 0, 0, -1e30], [2, 1, 2]),
+})
+
 /** Tokens below, within and above the ratio bounds [0.8, 1.28], with weights of both signs and 0. */
 const now = [-1, -2, -1.5, -1, -2, -1.5, -0.7]
 const old = [-0.5, -1.9, -2.5, -0.4, -2.1, -2.4, -0.7]
@@ -133,6 +147,13 @@ export const opCases: readonly OpCase[] = [
   opCase('', targetLogProbs, null, [x(3, 5), ids(4, 0, 2)], [[3], null]),
   opCase('', rmsNorm, { width: 5, eps: 0.01 }, [x(3, 5)], [[3, 5]]),
   opCase('', rope, ropeAttrs, [x(2, 6, 8)], [[2, 6, 8]]),
+  opCase(
+    'from other positions',
+    rope,
+    (g) => ({ ...ropeAttrs(g), positions: g.i64([0, 1, 2, 1, 2, 3, 0, 0, 1, 3, 1, 0], [4, 3]) }),
+    [x(2, 6, 8)],
+    [[2, 6, 8]],
+  ),
   opCase('', swiglu, null, [x(3, 4), x(3, 4)], [[3, 4]]),
   opCase(
     'a key head a query head',
@@ -147,6 +168,20 @@ export const opCases: readonly OpCase[] = [
     attentionAttrs(1, 2, 3),
     [x(1, 6, 8), x(1, 6, 4), x(1, 6, 4)],
     [[1, 6, 8]],
+  ),
+  opCase(
+    'a key head a query head',
+    sharedAttention,
+    sharedAttrs(2, 1),
+    [x(2, 12, 4), x(2, 12, 4), x(2, 12, 4), x(2, 4, 4), x(2, 4, 4)],
+    [[2, 12, 4]],
+  ),
+  opCase(
+    'two query heads a key head',
+    sharedAttention,
+    sharedAttrs(1, 2),
+    [x(1, 12, 8), x(1, 12, 4), x(1, 12, 4), x(1, 4, 4), x(1, 4, 4)],
+    [[1, 12, 8]],
   ),
   opCase('clipped, with KL', policyLoss, loss({ old: 1, ref: 1 }), [nowInput], [[], null, null, null, null]),
   {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { packRows, type TokenRows } from '../../../src/model/train/batch.ts'
+import { type PackedRows, packRows, type TokenRows } from '../../../src/model/train/batch.ts'
 
 const limits = { vocab: 50, positions: 16 }
 
@@ -28,24 +28,110 @@ const rowsOf: fc.Arbitrary<TokenRows> = fc
     return batch
   })
 
+/** Groups of rows of one prompt each, in any order, padded on the left by up to 2. */
+const groupsOf: fc.Arbitrary<TokenRows> = fc
+  .array(
+    fc.record({
+      prompt: fc.array(fc.nat(limits.vocab - 1), { minLength: 1, maxLength: 7 }),
+      order: fc.nat(),
+      responses: fc.array(
+        fc.record({
+          ids: fc.array(fc.nat(limits.vocab - 1), { minLength: 1, maxLength: 6 }),
+          pad: fc.nat(2),
+        }),
+        { minLength: 1, maxLength: 5 },
+      ),
+    }),
+    { minLength: 1, maxLength: 4 },
+  )
+  .map((groups) => {
+    const all = groups.flatMap(({ prompt, responses, order }) =>
+      responses.map(({ ids, pad }, i) => ({ prompt, ids, pad, order: (order * (i + 3)) % 17 })),
+    )
+    all.sort((a, b) => a.order - b.order)
+    const cols = 15
+    const size = all.length * cols
+    const batch = {
+      rows: all.length,
+      cols,
+      tokens: new Int32Array(size),
+      valid: new Uint8Array(size),
+      lossMask: new Uint8Array(size),
+    }
+    for (const [r, { prompt, ids, pad }] of all.entries()) {
+      const at = r * cols + pad
+      batch.tokens.set([...prompt, ...ids], at)
+      batch.valid.fill(1, at, at + prompt.length + ids.length)
+      batch.lossMask.fill(1, at + prompt.length, at + prompt.length + ids.length)
+    }
+    return batch
+  })
+
+/** The tokens that the prediction at `place` depends on, in order. */
+function history({ tokens, cols, rows, prompts }: PackedRows, place: number): number[] {
+  const row = Math.floor(place / cols)
+  const own = Array.from(tokens.slice(row * cols, place + 1))
+  if (!prompts) return own
+  const start = Math.floor(row / (rows / prompts.rows)) * prompts.cols
+  const prompt = Array.from(prompts.tokens.slice(start, start + prompts.cols))
+  return [...prompt.filter((_, i) => prompts.bias[start + i] === 0), ...own]
+}
+
 describe('packed rows', () => {
   test('ask for each wanted token once, after exactly the real tokens before it', () => {
     fc.assert(
-      fc.property(rowsOf, (batch) => {
+      fc.property(fc.oneof(rowsOf, groupsOf), (batch) => {
         const packed = packRows(batch, limits)
         const wanted = Array.from(batch.lossMask.keys()).filter((i) => batch.lossMask[i])
         expect(Array.from(packed.source)).toStrictEqual(wanted)
         for (const [k, at] of wanted.entries()) {
           const row = Math.floor(at / batch.cols)
           const before = Array.from({ length: at - row * batch.cols }, (_, c) => row * batch.cols + c)
-          const history = before.filter((i) => batch.valid[i]).map((i) => batch.tokens[i])
+          const real = before.filter((i) => batch.valid[i]).map((i) => batch.tokens[i])
           const place = Number(packed.places[k])
-          const start = Math.floor(place / packed.cols) * packed.cols
-          expect(Array.from(packed.tokens.slice(start, place + 1))).toStrictEqual(history)
+          expect(history(packed, place)).toStrictEqual(real)
+          if (packed.prompts) expect(Number(packed.prompts.positions[place])).toBe(real.length - 1)
           expect(Number(packed.targets[k])).toBe(batch.tokens[at])
         }
       }),
     )
+  })
+
+  test('have no position that the model lacks, and no more tokens than without sharing', () => {
+    fc.assert(
+      fc.property(groupsOf, (batch) => {
+        const { prompts, rows, cols } = packRows(batch, limits)
+        if (!prompts) return
+        expect(rows * cols + prompts.rows * prompts.cols).toBeLessThan(batch.rows * 16)
+        expect(prompts.positions.every((p) => p >= 0n && p < BigInt(limits.positions))).toBe(true)
+      }),
+    )
+  })
+
+  test('share what they begin with, as many times as a row count for all prompts needs', () => {
+    const of = (rows: readonly (readonly number[])[], prompt: number): TokenRows => ({
+      rows: rows.length,
+      cols: 12,
+      tokens: Int32Array.from(rows.flat()),
+      valid: new Uint8Array(rows.length * 12).fill(1),
+      lossMask: Uint8Array.from(rows.flat(), (_, i) => (i % 12 < prompt ? 0 : 1)),
+    })
+    const row = (start: number, end: number) =>
+      Array.from({ length: 12 }, (_, i) => (i < 9 ? start + i : end + i))
+    const [a, b] = [row(1, 20), row(1, 30)]
+    expect(packRows(of([a, b, a, b], 9), limits)).toMatchObject({
+      rows: 4,
+      cols: 4,
+      prompts: { rows: 1, cols: 8 },
+    })
+    const c = row(10, 20)
+    // Four rows and two: a prompt twice. Four and three: an empty row.
+    const twice = packRows(of([a, c, b, a, c, b], 9), limits)
+    expect(twice).toMatchObject({ rows: 6, cols: 4, prompts: { rows: 3 } })
+    const empty = packRows(of([a, c, b, a, c, b, c], 9), limits)
+    expect(empty).toMatchObject({ rows: 8, cols: 4, prompts: { rows: 2 } })
+    expect(packRows(of([a, c], 9), limits)).not.toHaveProperty('prompts')
+    expect(packRows(of([a, a], 1), limits)).not.toHaveProperty('prompts')
   })
 
   test('are no wider than needed, in steps of 8, up to the positions of the model', () => {

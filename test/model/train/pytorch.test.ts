@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelConfig } from '../../../src/model/config.ts'
+import { packRows } from '../../../src/model/train/batch.ts'
 import {
   type MicroBatch,
   type StepResult,
@@ -79,12 +80,18 @@ const expectClose = (got: TensorMap, expected: TensorMap) => {
   expect(far).toStrictEqual([])
 }
 
-describe.each(['untied', 'tied'])('steps in PyTorch, %s embeddings', (kind) => {
+describe.each([
+  ['untied embeddings', 'untied', false],
+  ['tied embeddings', 'tied', false],
+  ['shared prompts', 'shared', true],
+])('steps in PyTorch, %s', (_, kind, shares) => {
   const { config, weights, options, batch, steps, tensors } = load(kind)
   const threeParts = [rowsOf(batch, 0, 1), rowsOf(batch, 1, 4), rowsOf(batch, 4, 6)]
   const trainer = () => new Trainer(config as ModelConfig, { weights, session: oneThread })
 
-  test('pass every part of the loss', async () => {
+  test('pass every part of the loss, in the layout meant', async () => {
+    const limits = { vocab: config.vocab_size, positions: config.max_position_embeddings }
+    expect('prompts' in packRows(batch, limits)).toBe(shares)
     await using t = trainer()
     const { logProbs } = await t.score(batch, options.temperature)
     const trained = [...batch.lossMask.keys()].filter((i) => batch.lossMask[i])

@@ -10,6 +10,8 @@ export interface RopeTables {
 
 export interface RopeAttrs {
   tables: RopeTables
+  /** int64 `[heads * B, T]`. @default every sequence starts at position 0 */
+  positions?: Value | undefined
   /** `[-1, T, width]`, as an int64 tensor: rows of one sequence together. */
   sequenceShape: Value
   /** `[heads, -1, width]`. */
@@ -33,14 +35,14 @@ export function ropeTables(
 
 /**
  * Rotary positions (halves paired, as in Llama) on `[heads, N, width]`, where a row may hold several heads
- * side by side. Every sequence starts at position 0. The gradient is the rotation back.
+ * side by side. The gradient is the rotation back.
  */
 export const rope: Op<RopeAttrs> = {
   name: 'rope',
-  emit(g, [x], { tables, sequenceShape, headsShape }) {
+  emit(g, [x], { tables, positions = g.i64([0]), sequenceShape, headsShape }) {
     const turn = (v: Value, sin: Value) => {
       const rows = g.op('Reshape', [v, sequenceShape])
-      const turned = g.op('RotaryEmbedding', [rows, g.i64([0]), tables.cos, sin], { domain: 'com.microsoft' })
+      const turned = g.op('RotaryEmbedding', [rows, positions, tables.cos, sin], { domain: 'com.microsoft' })
       return g.op('Reshape', [turned, headsShape])
     }
     return {
