@@ -1,8 +1,9 @@
 """Milliseconds of one update step in PyTorch eager: Hugging Face Llama, token-level policy-gradient loss,
-global-norm clipping, AdamW. The peer of bench/update-step.ts: same shapes, same batch, one JSON line a shape.
+global-norm clipping, AdamW. The peer of bench/update-step.ts: same shapes, same batches, one JSON line. Of groups it computes the logits
+of the responses alone.
 
     pip install torch transformers
-    python bench/peers/torch_update.py [small|large] [steps] [threads]
+    python bench/peers/torch_update.py small|large groups|sequences [steps] [threads]
 """
 
 import json
@@ -31,23 +32,29 @@ SHAPES = {
 }
 
 
-def time_steps(shape: dict, steps: int) -> tuple[int, list[float]]:
+PROMPT, GROUP = 32, 8
+
+
+def time_steps(shape: dict, kind: str, steps: int) -> tuple[int, list[float]]:
     torch.manual_seed(1)
     model = LlamaForCausalLM(LlamaConfig(**BASE, **shape))
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
-    rows, cols = 64, 65
+    rows, cols = 64, 64 if kind == "groups" else 65
+    trained = cols - PROMPT if kind == "groups" else cols - 1
     tokens = torch.randint(0, BASE["vocab_size"], (rows, cols))
-    weights = torch.ones(rows, cols - 1)
+    if kind == "groups":
+        tokens[:, :PROMPT] = tokens[::GROUP, :PROMPT].repeat_interleave(GROUP, 0)
+    weights = torch.ones(rows, trained)
     weights[:, 1::2] = -1
     weights /= weights.numel()
     times = []
     for _ in range(steps + 3):
         start = time.perf_counter()
-        logits = model(input_ids=tokens[:, :-1], use_cache=False).logits
+        logits = model(input_ids=tokens[:, :-1], use_cache=False, logits_to_keep=trained).logits
         logps = torch.log_softmax(logits, -1)
         entropy = -(logps.detach().exp() * logps.detach()).sum(-1).sum()
-        new = logps.gather(-1, tokens[:, 1:, None]).squeeze(-1)
+        new = logps.gather(-1, tokens[:, -trained:, None]).squeeze(-1)
         ratio = torch.exp(new - new.detach())
         loss = -torch.minimum(ratio * weights, ratio.clamp(0.8, 1.28) * weights).sum()
         optimizer.zero_grad(set_to_none=True)
@@ -60,17 +67,13 @@ def time_steps(shape: dict, steps: int) -> tuple[int, list[float]]:
 
 
 def main() -> None:
-    args = sys.argv[1:]
-    only = args[0] if args else None
-    steps = int(args[1]) if len(args) > 1 else 10
-    torch.set_num_threads(int(args[2]) if len(args) > 2 else 2)
-    for name, shape in SHAPES.items():
-        if only is not None and only != name:
-            continue
-        count, times = time_steps(shape, steps)
-        times.sort()
-        print(json.dumps({"shape": name, "parameters": count, "median_ms": times[len(times) // 2],
-                          "min_ms": times[0]}), flush=True)
+    name, kind = sys.argv[1:3]
+    steps = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+    torch.set_num_threads(int(sys.argv[4]) if len(sys.argv) > 4 else 2)
+    count, times = time_steps(SHAPES[name], kind, steps)
+    times.sort()
+    print(json.dumps({"shape": name, "batch": kind, "parameters": count, "median_ms": times[len(times) // 2],
+                      "min_ms": times[0]}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 import type { ModelConfig } from '../config.ts'
 import type { GraphBuilder, Value } from '../onnx/builder.ts'
+import type { Tensors } from '../train/sessions.ts'
 import { decodeWeights } from './layout.ts'
 
 /** Pieces of the transformer that prefill and step share, with onnxruntime's fused operators: few nodes a token. */
@@ -8,9 +9,14 @@ export const contrib = { domain: 'com.microsoft' } as const
 
 export type Weights = ReadonlyMap<string, Value>
 
-/** The weights as graph inputs, as {@link decodeWeights} lays them out. */
-export function weightInputs(g: GraphBuilder, config: ModelConfig): Weights {
-  return new Map(decodeWeights(config).map((p) => [p.name, g.input(p.name, 'float32', p.shape)]))
+/** The weights as {@link decodeWeights} lays them out: as graph inputs, or built in where `values` are given. */
+export function weightInputs(g: GraphBuilder, config: ModelConfig, values?: Tensors): Weights {
+  return new Map(
+    decodeWeights(config).map(({ name, shape }) => {
+      const data = values?.[name]?.data as Float32Array | undefined
+      return [name, data ? g.constant('float32', data, shape) : g.input(name, 'float32', shape)]
+    }),
+  )
 }
 
 /** `x [..., in]` times a matrix that is laid out `[out, in]`. */

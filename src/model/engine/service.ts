@@ -100,7 +100,7 @@ export class Service {
         } else {
           this.#arrivals.shift()
           await next.run()
-          if (next.exclusive) this.#decoder.weightsChanged()
+          if (next.exclusive) await this.#decoder.weightsChanged()
         }
       } else if (next || !this.#decoder.idle) {
         await this.#round()

@@ -208,7 +208,7 @@ function valueInfo(
 
 function rawBytes(dtype: DType, values: ArrayLike<number>): Uint8Array {
   let typed: Float32Array | Int32Array | BigInt64Array | Uint8Array
-  if (dtype === 'float32') typed = Float32Array.from(values)
+  if (dtype === 'float32') typed = values instanceof Float32Array ? values : Float32Array.from(values)
   else if (dtype === 'int32') typed = Int32Array.from(values)
   else if (dtype === 'int64') typed = BigInt64Array.from(Array.from(values, (v) => BigInt(v)))
   else typed = Uint8Array.from(values)

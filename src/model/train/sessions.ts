@@ -43,6 +43,13 @@ export class LazySessions<Name extends string> {
     }
   }
 
+  /** Frees a session; the next run makes it anew. */
+  async drop(name: Name): Promise<void> {
+    const session = this.#open.get(name)
+    this.#open.delete(name)
+    await session?.release()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const sessions = Array.from(this.#open.values())
     this.#open.clear()

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { GeneratedRow, GenerateRequest } from '../../../src/model/decode/requests.ts'
 import { bits, request, tiny } from '../engine/helpers.ts'
-import { Rig } from './run.ts'
+import { peaked, Rig } from './run.ts'
 
 const prompt = (seed: number, length: number) =>
   Array.from({ length }, (_, i) => 3 + ((i * 11 + seed * 5) % 37))
@@ -56,6 +56,37 @@ describe('log-probabilities', () => {
   })
 })
 
+describe('weights built into the step', () => {
+  test('give the log-probabilities of score, and are those of now after a change', async () => {
+    await using rig = new Rig(tiny, { packAfter: 2 })
+    const agree = async (requests: readonly GenerateRequest[]) => {
+      for (const [g, rows] of (await rig.sample(requests)).entries()) {
+        const { prompt: ids, sampling } = requests[g]!
+        const temperature = sampling.logprobsMode === 'raw' ? 1 : sampling.temperature
+        for (const [i, expected] of (await rig.score(ids, rows, temperature)).entries()) {
+          for (const [t, e] of expected.entries())
+            expect(Math.abs(rows[i]!.logprobs[t]! - e)).toBeLessThan(1e-4)
+        }
+      }
+    }
+    await agree(mixed())
+    await agree(mixed({ logprobsMode: 'raw', temperature: 0.6 }))
+    rig.trainer.loadState({ ...rig.trainer.exportState(), weights: peaked(tiny, 3) })
+    await rig.decoder.weightsChanged()
+    await agree(mixed())
+    await agree(mixed({ logprobsMode: 'raw', temperature: 0.6 }))
+  })
+
+  test('are left alone when deterministic', async () => {
+    const sampled: unknown[] = []
+    for (const packAfter of [0, 64]) {
+      await using rig = new Rig(tiny, { deterministic: true, packAfter })
+      sampled.push((await rig.sample(mixed())).map(bits))
+    }
+    expect(sampled[0]).toEqual(sampled[1])
+  })
+})
+
 describe('batching', () => {
   test('tokens hardly depend on it: at least 99.9 % agree over batch sizes', async () => {
     const requests = Array.from({ length: 24 }, (_, admission) =>
@@ -68,8 +99,13 @@ describe('batching', () => {
       }),
     )
     const rows: GeneratedRow[][] = []
-    for (const maxRows of [1, 20, 256]) {
-      await using rig = new Rig(tiny, { maxRows })
+    for (const [maxRows, packAfter] of [
+      [1, 64],
+      [20, 64],
+      [256, 64],
+      [256, 0],
+    ]) {
+      await using rig = new Rig(tiny, { maxRows: maxRows!, packAfter: packAfter! })
       rows.push((await rig.sample(requests)).flat())
     }
     const flat = rows.map((r) => r.flatMap(({ tokens }) => Array.from(tokens)))
