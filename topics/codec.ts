@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { Packr } from 'msgpackr'
+import { Packr, RESERVE_START_SPACE } from 'msgpackr'
 import { CascadeError } from './errors.ts'
 
 /**
@@ -18,18 +18,27 @@ const packr = new Packr({ useRecords: false, moreTypes: true, int64AsType: 'numb
 
 /** Frames plain data and typed arrays. `version` lies between 1 and {@link maxVersion}. */
 export function encodeFrame(version: number, value: unknown): Uint8Array {
-  const payload = packr.pack(value)
-  const frame = Buffer.allocUnsafe(frameHeaderBytes + payload.length)
+  // Packed behind the header's place: the result is a view of memory that no later frame is written into.
+  const frame: Buffer = packr.pack(value, RESERVE_START_SPACE | frameHeaderBytes)
   frame[0] = magic
   frame[1] = codec
   frame.writeUInt16LE(version, 2)
-  payload.copy(frame, frameHeaderBytes)
   frame.writeUInt32LE(checksum(frame), checksumAt)
   return frame
 }
 
+/** Checksums of the first bytes of a header, by version: those bytes are nothing else. */
+const seeds = new Map<number, number>()
+
 function checksum(frame: Buffer): number {
-  return crc32(frame.subarray(frameHeaderBytes), crc32(frame.subarray(0, checksumAt)))
+  // The codec and the magic byte were looked at before.
+  const version = frame.readUInt16LE(2)
+  let seed = seeds.get(version)
+  if (seed === undefined) {
+    seed = crc32(frame.subarray(0, checksumAt))
+    seeds.set(version, seed)
+  }
+  return crc32(frame.subarray(frameHeaderBytes), seed)
 }
 
 export interface Frame {

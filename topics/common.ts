@@ -7,9 +7,15 @@ export const bytes = z.custom<Uint8Array>((v) => v instanceof Uint8Array, 'expec
 
 /** Float32Array without NaN or infinity: a bad number is stopped at the topic's edge, not in the loss. */
 export const float32s = z.custom<Float32Array>(
-  (v) => v instanceof Float32Array && v.every(Number.isFinite),
+  (v) => v instanceof Float32Array && allFinite(v),
   'expected a Float32Array of finite numbers',
 )
+
+/** A loop: `every` with a callback takes as long as all the rest of the record. */
+function allFinite(values: Float32Array): boolean {
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return false
+  return true
+}
 
 export const finite = z.number().refine(Number.isFinite, 'expected a finite number')
 export const count = z.int().min(0)
