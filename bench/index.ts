@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { isCascadeError } from '../topics/errors.ts'
 import type { Bench, Figure } from './figure.ts'
 
 /**
@@ -46,14 +47,36 @@ function line({ figure, ours, peer, ratio, unit, seconds }: Figure): string {
   return `${figure}: ${ratio} (ours ${ours}, peer ${peer} ${unit}), ${seconds.toFixed(0)} s, load ${now()}`
 }
 
-const { values, positionals } = parseArgs({
-  options: { json: { type: 'boolean', default: false } },
-  allowPositionals: true,
-})
-const [name, ...rest] = positionals
-if (name === undefined) await list()
-else if (names().includes(name) && rest.length === 0) await run(name, values.json)
-else {
-  console.error(`expected one of the benches ${names().join(', ')}, got ${positionals.join(' ')}`)
+async function main(): Promise<void> {
+  let parsed: ReturnType<typeof options>
+  try {
+    parsed = options()
+  } catch (error) {
+    return wrong((error as Error).message)
+  }
+  const { values, positionals } = parsed
+  const [name, ...rest] = positionals
+  if (name === undefined) await list()
+  else if (names().includes(name) && rest.length === 0) await run(name, values.json)
+  else wrong(`expected one of the benches ${names().join(', ')}, got ${positionals.join(' ')}`)
+}
+
+function options() {
+  return parseArgs({
+    options: { json: { type: 'boolean', default: false } },
+    allowPositionals: true,
+  })
+}
+
+function wrong(message: string): void {
+  console.error(message)
   process.exitCode = 2
+}
+
+try {
+  await main()
+} catch (error) {
+  // A missing peer: what to install, and no stack.
+  if (!isCascadeError(error, 'USAGE')) throw error
+  wrong(error.message)
 }

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CascadeError, type Checkpoint, isCascadeError } from '../../topics/index.ts'
+import type { ModelConfig } from '../model/config.ts'
 import { type DecodedCheckpoint, decodeCheckpoint } from '../model/weights/checkpoint.ts'
 import type { VersionedEngine } from '../policy/versioned-engine.ts'
 import type { CheckpointStore } from './checkpoint-store.ts'
@@ -15,7 +16,8 @@ export async function loadCheckpoint(
   store: CheckpointStore,
   checkpoint: Checkpoint,
 ): Promise<void> {
-  const { state } = decode(await store.read(checkpoint), versioned, store.folder(checkpoint))
+  const { config } = versioned.engine
+  const { state } = decode(await store.read(checkpoint), config, store.folder(checkpoint))
   await versioned.engine.loadState(state)
   versioned.set(checkpoint.version)
 }
@@ -26,6 +28,17 @@ export async function loadCheckpoint(
  * @throws `CHECKPOINT_NOT_FOUND`, `CHECKPOINT_INVALID`, `CHECKPOINT_SHAPE`
  */
 export async function loadFolder(versioned: VersionedEngine, folder: string): Promise<void> {
+  const { state } = await readFolder(versioned.engine.config, folder)
+  await versioned.engine.loadState(state)
+  await versioned.engine.resetOptimizer()
+}
+
+/**
+ * What {@link loadFolder} loads, for a model of that config.
+ *
+ * @throws `CHECKPOINT_NOT_FOUND`, `CHECKPOINT_INVALID`, `CHECKPOINT_SHAPE`
+ */
+export async function readFolder(config: ModelConfig, folder: string): Promise<DecodedCheckpoint> {
   const files = new Map<string, Uint8Array>()
   try {
     for (const name of await readdir(folder)) {
@@ -40,19 +53,17 @@ export async function loadFolder(versioned: VersionedEngine, folder: string): Pr
       { cause },
     )
   }
-  const { state } = decode(files, versioned, folder)
-  await versioned.engine.loadState(state)
-  await versioned.engine.resetOptimizer()
+  return decode(files, config, folder)
 }
 
 /** Its errors name the folder; {@link decodeCheckpoint} knows the files alone. */
 function decode(
   files: ReadonlyMap<string, Uint8Array>,
-  { engine }: VersionedEngine,
+  config: ModelConfig,
   folder: string,
 ): DecodedCheckpoint {
   try {
-    return decodeCheckpoint(files, engine.config)
+    return decodeCheckpoint(files, config)
   } catch (error) {
     if (!isCascadeError(error)) throw error
     throw new CascadeError(error.code, `${folder}: ${error.message}`, { cause: error })

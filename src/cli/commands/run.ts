@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { CascadeError, isCascadeError } from '../../../topics/index.ts'
+import { tokenizer } from '../../model/tokenizer/index.ts'
 import { checkpointsFolder } from '../../update/checkpoint-store.ts'
+import { readFolder } from '../../update/load-checkpoint.ts'
 import type { Context, Register } from '../command.ts'
 import { type CascadeConfig, configFile, hashConfig, loadConfig, parseConfig } from '../config.ts'
 import { laptop } from '../default-config.ts'
@@ -15,7 +17,7 @@ import { compareProfile, engineOf } from '../run/engine.ts'
 import { sourceOf } from '../run/prompt-source.ts'
 import { runCascade } from '../run/run-cascade.ts'
 import { newRunId } from '../run/run-id.ts'
-import { createRun, latestRun, type Manifest, readManifest, refuseExisting } from '../run-folder.ts'
+import { createRun, latestRun, type Manifest, modelOf, readManifest, refuseExisting } from '../run-folder.ts'
 import { packageVersion } from '../version.ts'
 
 interface Flags {
@@ -101,10 +103,10 @@ interface Begun {
 }
 
 async function started(given: string | undefined, flags: Flags, context: Context): Promise<Begun> {
-  const config = await configOf(given, context)
+  const { config, name } = await configOf(given, context)
   const seed = flags.seed ?? 0
   // Before anything is written: a config that cannot be served is an error of the config.
-  sourceOf(config, seed)
+  await checkServed(config, name, seed)
   const runs = resolve(context.cwd, runsFolder)
   const dir =
     flags.dir === undefined ? resolve(runs, newRunId(runs, new Date())) : resolve(context.cwd, flags.dir)
@@ -149,10 +151,27 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
   return { dir, manifest }
 }
 
-async function configOf(given: string | undefined, context: Context): Promise<CascadeConfig> {
-  if (given !== undefined) return loadConfig(resolve(context.cwd, given))
-  const beside = resolve(context.cwd, configFile)
-  return existsSync(beside) ? loadConfig(beside) : parseConfig(laptop, 'the built-in config')
+async function configOf(
+  given: string | undefined,
+  context: Context,
+): Promise<{ config: CascadeConfig; name: string }> {
+  const file = resolve(context.cwd, given ?? configFile)
+  if (given !== undefined || existsSync(file)) return { config: await loadConfig(file), name: file }
+  const name = 'the built-in config'
+  return { config: parseConfig(laptop, name), name }
+}
+
+/** @throws `CONFIG_INVALID` naming the config and its field: prompts that are not there, weights that do not fit */
+async function checkServed(config: CascadeConfig, name: string, seed: number): Promise<void> {
+  const { init } = config.model
+  try {
+    sourceOf(config, seed)
+    if (init !== undefined) await readFolder(modelOf(config, tokenizer.vocabSize), init)
+  } catch (cause) {
+    if (!isCascadeError(cause)) throw cause
+    const field = cause.code === 'CONFIG_INVALID' ? '' : 'model.init: '
+    throw new CascadeError('CONFIG_INVALID', `${name}: ${field}${cause.message}`, { cause })
+  }
 }
 
 function seedOf(text: string): number {

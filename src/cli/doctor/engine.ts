@@ -87,7 +87,7 @@ function providerOf(p: Provider, gpu: boolean): Check {
 async function runProbe(args: readonly string[]): Promise<unknown> {
   const answer = await new Promise<unknown>((resolve, reject) => {
     execFile(process.execPath, [probe, ...args], { timeout: patience }, (error, stdout) => {
-      if (!error) return resolve(JSON.parse(stdout))
+      if (!error) return resolve(answerOf(stdout))
       const ended = error.signal
         ? `its process was ended by ${error.signal}`
         : `its process ended with code ${error.code}`
@@ -97,6 +97,16 @@ async function runProbe(args: readonly string[]): Promise<unknown> {
   const { error } = answerSchema.parse(answer)
   if (error !== undefined) throw new Error(brief(error))
   return answer
+}
+
+/** The last line: drivers may have written before it. Anything but an answer is an error like those that a probe reports. */
+export function answerOf(stdout: string): unknown {
+  const line = stdout.trim().split('\n').at(-1) ?? ''
+  try {
+    return JSON.parse(line)
+  } catch {
+    return { error: `expected an answer, got ${JSON.stringify(line.slice(0, 80))}` }
+  }
 }
 
 /** onnxruntime's messages carry source files, addresses and paths before what matters. */

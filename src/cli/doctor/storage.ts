@@ -22,7 +22,12 @@ async function existing(folder: string): Promise<string> {
 
 /** Space left where runs are written. */
 export async function checkDisk(runs: string): Promise<Check> {
-  const folder = await existing(runs)
+  let folder: string
+  try {
+    folder = await existing(runs)
+  } catch (error) {
+    return unreadable('disk', runs, error)
+  }
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
   const status = free < tooLow ? 'fail' : free < low ? 'warn' : 'ok'
@@ -37,7 +42,12 @@ export async function checkDisk(runs: string): Promise<Check> {
 
 /** Commits to an LMDB database where runs are written, and how long one takes to be on disk. */
 export async function checkLog(runs: string): Promise<Check> {
-  const parent = await existing(runs)
+  let parent: string
+  try {
+    parent = await existing(runs)
+  } catch (error) {
+    return unreadable('log', runs, error)
+  }
   let folder: string
   try {
     folder = await mkdtemp(join(parent, '.doctor-'))
@@ -60,6 +70,15 @@ export async function checkLog(runs: string): Promise<Check> {
     }
   } finally {
     await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function unreadable(name: string, folder: string, error: unknown): Check {
+  return {
+    name,
+    status: 'fail',
+    detail: `${folder} cannot be looked at: ${message(error)}`,
+    advice: 'start from a folder that you may read and write, or give one with --dir',
   }
 }
 

@@ -26,7 +26,7 @@ export interface Progress {
   event(event: ProgressEvent): void
   /** Takes an event of before this process without showing it: a resumed run knows where it stands. */
   past(event: ProgressEvent): void
-  /** A permanent line of somebody else, such as a warning, without spoiling the live ones. Not shown with `json`. */
+  /** A permanent line of somebody else, such as a warning, without spoiling the live ones; `{event: 'note', text}` with `json`. */
   note(text: string): void
   /** Looks at the clock, as the timer does. */
   tick(): void
@@ -75,7 +75,7 @@ interface Show {
 function jsonView(stream: Output): Show {
   return {
     notice: (notice) => void stream.write(`${JSON.stringify(notice)}\n`),
-    note: () => undefined,
+    note: (text) => void stream.write(`${JSON.stringify({ event: 'note', text })}\n`),
     tick: () => undefined,
     close: () => undefined,
   }

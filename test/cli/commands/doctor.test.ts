@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { checkBroker } from '../../../src/cli/doctor/broker.ts'
-import { checkEngine } from '../../../src/cli/doctor/engine.ts'
+import { answerOf as answerOfProbe, checkEngine } from '../../../src/cli/doctor/engine.ts'
 import { checkDisk, checkLog } from '../../../src/cli/doctor/storage.ts'
 import { checkCores, checkMemory, checkNode, checkTypeScript } from '../../../src/cli/doctor/system.ts'
 import { invoke } from '../invoke.ts'
@@ -72,6 +72,12 @@ test('engine: a provider whose process dies, and a package that does not load', 
   ])
 })
 
+test('engine: what a driver writes before the answer does no harm, and no answer is an error', () => {
+  expect(answerOfProbe('libcuda says hello\n{"version":"1"}\n')).toEqual({ version: '1' })
+  expect(answerOfProbe('hello\n')).toEqual({ error: 'expected an answer, got "hello"' })
+  expect(answerOfProbe('')).toEqual({ error: 'expected an answer, got ""' })
+})
+
 test('versions, quotas and memory have a remedy where they fall short', () => {
   const node = (version: string) => checkNode(version, [22, 12]).status
   expect(['22.12.0', '22.11.9', '24.0.0', '18.20.1'].map(node)).toEqual(['ok', 'fail', 'ok', 'fail'])
@@ -104,6 +110,12 @@ test('a folder that does not exist yet is looked at through the nearest that doe
     status: 'fail',
     advice: expect.any(String),
   })
+  const impossible = `${dir}/${'n'.repeat(300)}`
+  for (const check of [checkDisk, checkLog])
+    expect(await check(impossible)).toMatchObject({
+      status: 'fail',
+      detail: expect.stringMatching(/cannot be looked at: ENAMETOOLONG/),
+    })
 })
 
 async function listening(answer: (socket: Socket) => void): Promise<string> {

@@ -112,6 +112,15 @@ test('not a terminal: plain lines every five seconds and at transitions', () => 
   ])
 })
 
+test('JSON: what others note is an event of its own', () => {
+  const { stream, progress } = run({ json: true })
+  progress.note('warning: a "quoted" one')
+  expect(stream.lines().map((line) => JSON.parse(line))).toContainEqual({
+    event: 'note',
+    text: 'warning: a "quoted" one',
+  })
+})
+
 test('JSON: one object a line for every step and transition', () => {
   const notices = run({ json: true, isTTY: true })
     .stream.lines()

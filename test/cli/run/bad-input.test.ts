@@ -52,6 +52,7 @@ async function resumes(dir: string): Promise<void> {
 }
 
 describe('a config', () => {
+  const fixture = join(import.meta.dirname, '../../model/train/fixtures/untied')
   const sft = { kind: 'sft', name: 'a', domain: 'math', tasks: ['math'], steps: 1, batch: 1, lr: 1 }
   const cases: [string, string, RegExp][] = [
     [
@@ -65,7 +66,7 @@ describe('a config', () => {
     [
       'with an unknown task',
       `export default ${JSON.stringify({ stages: [{ ...sft, tasks: ['cooking'] }] })}`,
-      /tasks: expected one of .*math.*, got cooking/,
+      /unknown-task\.mjs: .*tasks: expected one of .*math.*, got cooking/,
     ],
     [
       'with a model that is too short',
@@ -81,6 +82,16 @@ describe('a config', () => {
       'with a beta of 1',
       `export default ${JSON.stringify({ stages: [{ ...sft, betas: [1, 0.95] }] })}`,
       /betas.*expected number to be <1/,
+    ],
+    [
+      'with first weights that are not there',
+      `export default ${JSON.stringify({ model: { init: './nothing' }, stages: [sft] })}`,
+      /weights-that-are-not-there\.mjs: model\.init: .*nothing: expected a folder with a checkpoint/,
+    ],
+    [
+      'with first weights of another model',
+      `export default ${JSON.stringify({ model: { init: fixture }, stages: [sft] })}`,
+      /another-model\.mjs: model\.init: .*untied: .*expected/,
     ],
     ['that imports what is not there', "import './nowhere.mjs'", /cannot load the config: .*nowhere\.mjs/],
     [
@@ -230,15 +241,14 @@ describe('a checkpoint', () => {
     }
     const dir = join(space.dir, 'shaped')
     const wider = await change('wider', { hidden: 128 })
-    const shapes = /model\.safetensors: tensor \S+: expected \[\d+, 128\], got \[\d+, 64\]/
-    await refused(['run', wider, '--dir', dir], 1, 'CHECKPOINT_SHAPE', shapes)
-    await rm(dir, { recursive: true })
+    const shapes = /model\.init: .*model\.safetensors: tensor \S+: expected \[\d+, 128\], got \[\d+, 64\]/
+    await refused(['run', wider, '--dir', dir], 2, 'CONFIG_INVALID', shapes)
     const longer = await change('longer', { maxLength: 72 })
     const field = /config\.json: max_position_embeddings: expected 72, got 64/
-    await refused(['run', longer, '--dir', dir], 1, 'CHECKPOINT_SHAPE', field)
-    await rm(dir, { recursive: true })
+    await refused(['run', longer, '--dir', dir], 2, 'CONFIG_INVALID', field)
     const nowhere = await change('nowhere', { init: 'nowhere' })
-    await refused(['run', nowhere, '--dir', dir], 1, 'CHECKPOINT_NOT_FOUND', /nowhere: expected a folder/)
+    await refused(['run', nowhere, '--dir', dir], 2, 'CONFIG_INVALID', /nowhere: expected a folder/)
+    expect(existsSync(dir)).toBe(false)
   })
 
   test('that eval does not know', () =>
