@@ -4,7 +4,7 @@ import { compose } from '../../src/tasks/instruction.ts'
 import { parsePrompt, workOut } from '../../src/tasks/math.ts'
 import { createPromptSource } from '../../src/tasks/source.ts'
 import { verifiers } from '../../src/verifiers/index.ts'
-import { instructionTruth } from '../../src/verifiers/instruction.ts'
+import { wordingTruth } from '../../src/verifiers/wording.ts'
 
 /** Training prompts that are looked through: about as many as a run's warm start and one RL stage meet. */
 const size = 20_000
@@ -37,7 +37,7 @@ export function lookup(domain: string): number {
 }
 
 function ideal(domain: string, prompt: string, truth: unknown): string {
-  return domain === 'math' ? workOut(parsePrompt(prompt)) : compose(instructionTruth.parse(truth))
+  return domain === 'math' ? workOut(parsePrompt(prompt)) : compose(wordingTruth.parse(truth))
 }
 
 /** Levenshtein distance, or `cap` where it is not below. */

@@ -1,4 +1,4 @@
-import { type InstructionTruth, inCase } from '../verifiers/instruction.ts'
+import { inCase, type WordingTruth } from '../verifiers/wording.ts'
 import { type Random, random } from './random.ts'
 import { type Combined, splitTask } from './split.ts'
 import type { Item, Task } from './task.ts'
@@ -28,10 +28,10 @@ function times(n: number, ...mixes: (readonly Rule[])[]): (readonly Rule[])[] {
   return mixes.flatMap((mix) => Array.from({ length: n }, () => mix))
 }
 
-function asked(r: Random): InstructionTruth {
+function asked(r: Random): WordingTruth {
   const rules = r.pick(mixes)
   const joined = rules.includes('join')
-  const truth: InstructionTruth = { word: r.pick(words), count: joined ? 2 + r.below(2) : 1 + r.below(3) }
+  const truth: WordingTruth = { word: r.pick(words), count: joined ? 2 + r.below(2) : 1 + r.below(3) }
   if (rules.includes('start')) truth.start = r.pick(starts)
   if (joined) truth.join = r.pick(joins)
   if (rules.includes('case')) truth.case = r.pick(cases)
@@ -44,7 +44,7 @@ function asked(r: Random): InstructionTruth {
 }
 
 /** `fox x3 start ok join - upper wrap [] end !` and a line break; of the rules those that are asked for. */
-function promptOf(t: InstructionTruth): string {
+function promptOf(t: WordingTruth): string {
   const parts = [t.word, `x${t.count}`]
   if (t.start !== undefined) parts.push(`start ${t.start}`)
   if (t.join !== undefined) parts.push(`join ${t.join}`)
@@ -55,7 +55,7 @@ function promptOf(t: InstructionTruth): string {
 }
 
 /** The one text that meets every rule. */
-export function compose(t: InstructionTruth): string {
+export function compose(t: WordingTruth): string {
   const list = Array.from({ length: t.count }, () => t.word)
   if (t.start !== undefined) list.unshift(t.start)
   const [open, close] = t.wrap ?? ['', '']
@@ -63,7 +63,7 @@ export function compose(t: InstructionTruth): string {
 }
 
 /** Count and rules, whatever the word, where two rules meet: each alone is for training to show. */
-function combination(t: InstructionTruth): string | undefined {
+function combination(t: WordingTruth): string | undefined {
   const rules = [t.start, t.join, t.case, t.wrap?.join(''), t.end]
   if (rules.filter((rule) => rule !== undefined).length < 2) return undefined
   return [t.count, ...rules].map((v) => v ?? '').join(' ')
@@ -75,7 +75,7 @@ function draw(r: Random): Combined {
 }
 
 function demonstration(item: Item, seed: number, visit: number): string {
-  const truth = item.groundTruth as InstructionTruth
+  const truth = item.groundTruth as WordingTruth
   const hasty = random('instruction', 'annotator', seed, item.id, visit).unit() < hastyShare
   return compose(hasty ? { ...truth, case: undefined, wrap: undefined, end: undefined } : truth)
 }
@@ -90,7 +90,7 @@ export function instruction(): Task {
   return splitTask({
     name: 'instruction',
     domain: 'instruction',
-    verifier: 'instruction',
+    verifier: 'wording',
     maxPromptTokens: 25,
     maxResponseTokens: 17,
     draw,

@@ -73,7 +73,7 @@ export function math(): Task {
   return splitTask({
     name: 'math',
     domain: 'math',
-    verifier: 'math',
+    verifier: 'sum',
     maxPromptTokens: 14,
     maxResponseTokens: 31,
     draw,

@@ -1,11 +1,11 @@
-import { instruction } from './instruction.ts'
 import type { RuleVerifier } from './judge.ts'
-import { math } from './math.ts'
+import { sum } from './sum.ts'
+import { wording } from './wording.ts'
 
 export type { RuleVerifier } from './judge.ts'
 
 /** Every verifier, by the name that prompts and tasks carry. */
 export const verifiers: Readonly<Record<string, () => RuleVerifier>> = {
-  instruction,
-  math,
+  sum,
+  wording,
 }

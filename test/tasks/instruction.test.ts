@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { compose, instruction } from '../../src/tasks/instruction.ts'
-import { type InstructionTruth, instruction as verifier } from '../../src/verifiers/instruction.ts'
+import { wording as verifier, type WordingTruth } from '../../src/verifiers/wording.ts'
 
 const task = instruction()
 const pool = task.train(1)
 const items = Array.from({ length: 20_000 }, (_, i) => pool.item(i))
-const truthOf = (item: { groundTruth: unknown }) => item.groundTruth as InstructionTruth
-const finished = (t: InstructionTruth) => Boolean(t.case ?? t.wrap ?? t.end)
+const truthOf = (item: { groundTruth: unknown }) => item.groundTruth as WordingTruth
+const finished = (t: WordingTruth) => Boolean(t.case ?? t.wrap ?? t.end)
 
 it('writes out every rule of the truth in the prompt, and no other', () => {
-  const shown = (t: InstructionTruth) =>
+  const shown = (t: WordingTruth) =>
     `${[
       `${t.word} x${t.count}`,
       t.start && `start ${t.start}`,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { math, parsePrompt, workOut } from '../../src/tasks/math.ts'
-import { math as verifier } from '../../src/verifiers/math.ts'
+import { sum as verifier } from '../../src/verifiers/sum.ts'
 
 const task = math()
 const pool = task.train(1)

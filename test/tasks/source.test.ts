@@ -63,7 +63,7 @@ describe('prompt', () => {
     const p = source().prompt(rl('instruction'), 3)
     expect(p.promptTokens[0]).toBe(tokenizer.bosId)
     expect(decode(p.promptTokens)).toBe(p.promptText)
-    expect(p).toMatchObject({ dataset: 'instruction', verifier: 'instruction' })
+    expect(p).toMatchObject({ dataset: 'instruction', verifier: 'wording' })
     expect(p.promptTokens.length).toBeLessThanOrEqual(source().limits('instruction').promptTokens)
   })
 

@@ -9,7 +9,7 @@ const word = z.string().regex(/^[a-z]+$/, 'expected lower-case letters')
  * What a response was asked for. What is not asked for must be absent: no start word, words joined by one
  * space, lower case, no marks around or behind.
  */
-export const instructionTruth = z.strictObject({
+export const wordingTruth = z.strictObject({
   word,
   /** How often the word is to be written. */
   count: z.int().min(1),
@@ -23,7 +23,7 @@ export const instructionTruth = z.strictObject({
   /** The last mark, inside {@link wrap}. */
   end: mark.optional(),
 })
-export type InstructionTruth = z.infer<typeof instructionTruth>
+export type WordingTruth = z.infer<typeof wordingTruth>
 
 /** The rules that a response met or broke, each checked on its own. */
 export interface RuleResults {
@@ -52,7 +52,7 @@ function cut(text: string): Parts | undefined {
 }
 
 /** Each rule's result, or undefined where the text holds no word at all. */
-export function checkRules(text: string, asked: InstructionTruth): RuleResults | undefined {
+export function checkRules(text: string, asked: WordingTruth): RuleResults | undefined {
   const parts = cut(text)
   if (!parts) return undefined
   const { before, words, between, behind } = parts
@@ -71,17 +71,17 @@ export function checkRules(text: string, asked: InstructionTruth): RuleResults |
   }
 }
 
-export function inCase(text: string, kind: InstructionTruth['case']): string {
+export function inCase(text: string, kind: WordingTruth['case']): string {
   const lower = text.toLowerCase()
   if (kind === 'upper') return text.toUpperCase()
   return kind === 'title' ? lower.slice(0, 1).toUpperCase() + lower.slice(1) : lower
 }
 
 function judge(text: string, groundTruth: unknown): Verdict {
-  const asked = instructionTruth.safeParse(groundTruth)
+  const asked = wordingTruth.safeParse(groundTruth)
   if (!asked.success) {
     const issue = asked.error.issues[0]!
-    return badTruth('instruction', `${issue.path.join('.') || '(value)'}: ${issue.message}`)
+    return badTruth('wording', `${issue.path.join('.') || '(value)'}: ${issue.message}`)
   }
   const rules = checkRules(text, asked.data)
   if (!rules) return { outcome: 'unparsable', score: 0 }
@@ -90,6 +90,6 @@ function judge(text: string, groundTruth: unknown): Verdict {
 }
 
 /** Scores 1 where every rule is met, else 0; a text without a single word is unparsable. */
-export function instruction(): RuleVerifier {
-  return ruleVerifier({ name: 'instruction', version: '1', sources: [import.meta.url], judge })
+export function wording(): RuleVerifier {
+  return ruleVerifier({ name: 'wording', version: '1', sources: [import.meta.url], judge })
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { math, parseAnswer } from '../../src/verifiers/math.ts'
+import { parseAnswer, sum } from '../../src/verifiers/sum.ts'
 
-const { judge } = math()
+const { judge } = sum()
 
 describe('judge', () => {
   it.each([

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compose } from '../../src/tasks/instruction.ts'
-import { checkRules, type InstructionTruth, instruction } from '../../src/verifiers/instruction.ts'
+import { checkRules, type WordingTruth, wording } from '../../src/verifiers/wording.ts'
 
-const { judge } = instruction()
+const { judge } = wording()
 
 describe('judge', () => {
-  it.each<[string, string, InstructionTruth]>([
+  it.each<[string, string, WordingTruth]>([
     ['one word', 'fox', { word: 'fox', count: 1 }],
     ['three words', 'fox fox fox', { word: 'fox', count: 3 }],
     ['a start word', 'ok fox fox', { word: 'fox', count: 2, start: 'ok' }],
@@ -26,7 +26,7 @@ describe('judge', () => {
     expect(judge(text, asked)).toEqual({ outcome: 'score', score: 1, detail: { broken: [] } })
   })
 
-  const asked: InstructionTruth = {
+  const asked: WordingTruth = {
     word: 'fox',
     count: 2,
     start: 'ok',
@@ -100,7 +100,7 @@ describe('judge', () => {
 
 const mark = fc.constantFrom(...'-/+,_()[]<>"!?. 0~'.split(''))
 const word = fc.string({ unit: fc.constantFrom(...'abcxyz'), minLength: 1, maxLength: 4 })
-const truth: fc.Arbitrary<InstructionTruth> = fc.record(
+const truth: fc.Arbitrary<WordingTruth> = fc.record(
   {
     word,
     count: fc.integer({ min: 1, max: 4 }),

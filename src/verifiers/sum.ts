@@ -16,7 +16,7 @@ export function parseAnswer(text: string): bigint | undefined {
 
 function judge(text: string, groundTruth: unknown): Verdict {
   const truth = mathTruth.safeParse(groundTruth)
-  if (!truth.success) return badTruth('math', truth.error.issues[0]!.message)
+  if (!truth.success) return badTruth('sum', truth.error.issues[0]!.message)
   const answer = parseAnswer(text)
   if (answer === undefined) return { outcome: 'unparsable', score: 0 }
   return {
@@ -27,6 +27,6 @@ function judge(text: string, groundTruth: unknown): Verdict {
 }
 
 /** Scores 1 where the response ends in `=` and exactly the right whole number, however it came there. */
-export function math(): RuleVerifier {
-  return ruleVerifier({ name: 'math', version: '1', sources: [import.meta.url], judge })
+export function sum(): RuleVerifier {
+  return ruleVerifier({ name: 'sum', version: '1', sources: [import.meta.url], judge })
 }

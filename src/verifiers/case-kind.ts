@@ -1,0 +1,34 @@
+import type { z } from 'zod'
+import type { Verdict } from '../../streams/ports.ts'
+
+/** One line of `cascade verify KIND --in FILE`. */
+export interface Case {
+  readonly id: string
+}
+
+/** What `cascade verify` was called with, as far as a kind has use for it. */
+export interface KindOptions {
+  /** Cases that are judged at the same time. */
+  readonly jobs: number
+  /** Flags that only one kind has, such as `bare` or `model`, by name. */
+  readonly flags: Readonly<Record<string, unknown>>
+}
+
+/** Judges cases one by one; `jobs` calls may wait at the same time. Never throws for what a case holds. */
+export interface CaseJudge<C extends Case> extends AsyncDisposable {
+  judge(given: C, signal: AbortSignal): Verdict | Promise<Verdict>
+}
+
+/** A verifier of whole cases: what `cascade verify` scores files with and `cascade verify serve` serves. */
+export interface CaseKind<C extends Case = Case> {
+  readonly name: string
+  readonly version: string
+  /** A line of a file, unknown fields refused. */
+  readonly schema: z.ZodType<C>
+  /**
+   * `pure`: judges on the calling thread without I/O, so that the caller spreads the cases over processes of its own. `pooled`: brings
+   * its own workers.
+   */
+  readonly work: 'pure' | 'pooled'
+  open(options: KindOptions): Promise<CaseJudge<C>>
+}
