@@ -1,0 +1,45 @@
+import { CascadeError } from '../../topics/index.ts'
+import type { Case, CaseKind } from './case-kind.ts'
+import type { Judge } from './pool/index.ts'
+
+/** A kind of case by name. Its module is loaded only when it is used. */
+export interface KindEntry {
+  readonly name: string
+  readonly summary: string
+  /** Flags of `cascade verify` that it understands. */
+  readonly flags: readonly string[]
+  load(): Promise<CaseKind<Case>>
+}
+
+/** To add a kind: copy the folder beside its siblings, add its line here, add its test. */
+export const kinds: readonly KindEntry[] = []
+
+/** @throws CascadeError USAGE for a name that no kind has */
+export function kindNamed(name: string): KindEntry {
+  const found = kinds.find((kind) => kind.name === name)
+  if (found) return found
+  throw new CascadeError('USAGE', `kind: expected one of ${kinds.map((k) => k.name).join(', ')}, got ${name}`)
+}
+
+export interface KindTarget {
+  readonly kind: string
+  readonly flags: Readonly<Record<string, unknown>>
+  /** Cases that one judge is given at the same time. */
+  readonly jobs: number
+}
+
+/** A judge of whole cases, as {@link Pool} runs it in a process of its own: what is no case of the kind is an error. */
+export async function openKind({ kind: name, flags, jobs }: KindTarget): Promise<Judge> {
+  const kind = await kindNamed(name).load()
+  const judge = await kind.open({ jobs, flags })
+  return {
+    judge(request, signal) {
+      const given = kind.schema.safeParse(request)
+      if (given.success) return judge.judge(given.data, signal)
+      const issue = given.error.issues[0]!
+      const message = `${name}: case: ${issue.path.join('.') || '(value)'}: ${issue.message}`
+      return { outcome: 'failed', code: 'RECORD_INVALID', message, retryable: false }
+    },
+    [Symbol.asyncDispose]: () => judge[Symbol.asyncDispose](),
+  }
+}

@@ -1,0 +1,147 @@
+import { Child } from './child-process.ts'
+import { type Limits, type Usage, usageOf } from './limits.ts'
+import type { Target } from './protocol.ts'
+import type { Task } from './task.ts'
+
+export interface SlotEvents {
+  /** It has nothing to do and can judge. */
+  idle(slot: Slot): void
+  /** A child ended. `suspect` is what it was busy with, `others` what it had yet to begin or to answer. */
+  lost(slot: Slot, reason: string, suspect: Task | undefined, others: readonly Task[]): void
+  /** A child ended before it was ready. */
+  unstartable(slot: Slot, reason: string): void
+}
+
+/** A child that does not stop for an abort within this many milliseconds is ended. */
+const abortGraceMs = 200
+
+/** One place in the pool: a child process, and after its end the next. */
+export class Slot {
+  readonly #target: Target
+  readonly #limits: Limits
+  readonly #events: SlotEvents
+  #child: Child | undefined
+  #ready = false
+  #startedAt = 0
+  /** In the order in which the child judges; answered ones leave at the front. */
+  #tasks: Task[] = []
+  /** How many of `#tasks` the child has begun with; below 0 while marks, which travel apart, are behind the answers. */
+  #begun = 0
+  #since = 0
+  #usage: Usage | undefined
+
+  constructor(target: Target, limits: Limits, events: SlotEvents) {
+    this.#target = target
+    this.#limits = limits
+    this.#events = events
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  get busy(): boolean {
+    return this.#tasks.length > 0
+  }
+
+  get ready(): boolean {
+    return this.#ready
+  }
+
+  start(): void {
+    this.#ready = false
+    this.#begun = 0
+    this.#startedAt = performance.now()
+    const { memoryMb, outputBytes } = this.#limits
+    const child: Child = new Child(this.#target, memoryMb, outputBytes, {
+      opened: () => {
+        this.#ready = true
+        this.#events.idle(this)
+      },
+      began: (count) => {
+        if (this.#child !== child) return
+        this.#begun += count
+        this.#since = performance.now()
+        this.#usage = undefined
+      },
+      verdicts: (verdicts) => {
+        if (this.#child !== child) return
+        for (const [id, verdict, ms] of verdicts) {
+          const task = this.#tasks.shift()
+          if (task?.id !== id) throw new Error(`verdict of request ${id}, expected ${task?.id}`)
+          this.#begun -= 1
+          task.answer(verdict, ms)
+        }
+        if (this.#tasks.length === 0) this.#events.idle(this)
+      },
+      ended: (reason) => this.#ended(reason),
+    })
+    this.#child = child
+  }
+
+  assign(tasks: readonly Task[]): void {
+    this.#tasks = [...tasks]
+    this.#since = performance.now()
+    this.#usage = undefined
+    this.#child!.send({ kind: 'judge', requests: tasks.map((t) => [t.id, t.request] as const) })
+  }
+
+  /** Holds the child to its limits; called every few tens of milliseconds. */
+  check(startMs: number): void {
+    const now = performance.now()
+    if (!this.#ready) {
+      if (this.#child && now - this.#startedAt > startMs)
+        this.#child.kill(`could not start within ${startMs} ms`)
+      return
+    }
+    if (this.#tasks.length === 0) return
+    const { wallMs, cpuMs = wallMs, memoryMb } = this.#limits
+    const took = now - this.#since
+    const current = this.#tasks[Math.max(0, this.#begun - 1)]!
+    if (current.settled) {
+      if (took > abortGraceMs) this.#child!.kill('cancelled')
+      return
+    }
+    if (took > wallMs) {
+      this.#child!.kill(`took more than ${wallMs} ms`)
+      return
+    }
+    const usage = usageOf(this.#child!.pid)
+    if (!usage) return
+    this.#usage ??= usage
+    if (usage.cpuMs - this.#usage.cpuMs > cpuMs)
+      this.#child!.kill(`took more than ${cpuMs} ms of processor time`)
+    else if (usage.rssMb > memoryMb) this.#child!.kill(`out of memory at ${memoryMb} MB`)
+  }
+
+  /** Tells the child that a request is no longer wanted; {@link check} ends it where it does not care. */
+  cancel(task: Task): void {
+    if (!this.#tasks.includes(task)) return
+    this.#since = performance.now()
+    this.#child!.send({ kind: 'abort', id: task.id })
+  }
+
+  kill(): void {
+    this.#child?.kill('closed')
+  }
+
+  #ended(reason: string): void {
+    const wasReady = this.#ready
+    const tasks = this.#tasks
+    const at = this.#begun - 1
+    this.#child = undefined
+    this.#ready = false
+    this.#tasks = []
+    if (!wasReady) {
+      this.#events.unstartable(this, reason)
+      return
+    }
+    const suspect = tasks[at]
+    this.#events.lost(
+      this,
+      reason,
+      suspect,
+      tasks.filter((t) => t !== suspect),
+    )
+  }
+}
