@@ -39,5 +39,6 @@ export const commands: readonly CommandEntry[] = [
     summary: 'pause, resume or stop a run that is going on',
     load: () => import('./control.ts'),
   },
+  { name: 'verify', summary: 'score a file of cases with a verifier', load: () => import('./verify.ts') },
   { name: 'doctor', summary: 'what this machine can do', load: () => import('./doctor.ts') },
 ]

@@ -1,0 +1,114 @@
+import { createWriteStream } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { finished } from 'node:stream/promises'
+import { InvalidArgumentError } from 'commander'
+import { CascadeError } from '../../../topics/index.ts'
+import { openCaseJudge } from '../../verifiers/case-judge.ts'
+import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
+import type { Context, Register } from '../command.ts'
+import { print } from '../output/print.ts'
+import { readCases, scoreCases } from '../verify/score-file.ts'
+import { Tally } from '../verify/tally.ts'
+
+interface Flags extends Record<string, unknown> {
+  in: string
+  out: string
+  jobs: number
+  timeout: number
+  memory: number
+  json?: true
+}
+
+/** Flags that only some kinds understand. */
+const kindFlags = ['bare', 'partial', 'sandbox', 'model'] as const
+
+/** Cases under way for each job, so that no process waits for the next. */
+const ahead = 128
+
+export const register: Register = (program, context) => {
+  const list = kinds.map((kind) => `\n  ${kind.name.padEnd(14)}${kind.summary}`).join('')
+  program
+    .command('verify')
+    .description('Score a file of cases with a verifier, one verdict a line in the order of the cases.')
+    .argument('<kind>', `one of ${kinds.map((kind) => kind.name).join(', ')}`)
+    .requiredOption('--in <file>', 'cases, one JSON object a line')
+    .requiredOption('--out <file>', 'where the verdicts go; - is the standard output')
+    .option('--jobs <n>', 'cases that are judged at the same time', wholeNumber, availableParallelism())
+    .option('--timeout <ms>', 'a case that takes longer is an error', wholeNumber, 10_000)
+    .option('--memory <mb>', 'memory of a judging process', wholeNumber, 1_024)
+    .option('--bare', "math: a response is the answer's expression alone")
+    .option('--partial', 'code: the share of tests that pass is the score')
+    .option('--sandbox <layer>', 'code: wasm or bubblewrap')
+    .option('--model <path>', 'the model that the kind judges with')
+    .option('--json', 'counts and rate as one JSON object')
+    .addHelpText(
+      'after',
+      `\nKinds:${list}\n\nExits with 1 where a case ended in an error; an error is no score.\n\nExample:\n  $ cascade verify math --in cases.jsonl --out verdicts.jsonl --jobs 2`,
+    )
+    .action((name: string, flags: Flags) => verify(kindNamed(name), flags, context))
+}
+
+async function verify(entry: KindEntry, flags: Flags, context: Context): Promise<void> {
+  const { cwd, signal, stdout, stderr } = context
+  const { version } = await entry.load()
+  const options = {
+    flags: flagsOf(entry, flags),
+    jobs: flags.jobs,
+    limits: { wallMs: flags.timeout, memoryMb: flags.memory },
+  }
+  const toStdout = flags.out === '-'
+  const out = toStdout ? stdout : createWriteStream(resolve(cwd, flags.out))
+  const written = toStdout ? undefined : finished(out)
+  // Reported by the write that fails, or at the end.
+  written?.catch(() => undefined)
+  const tally = new Tally(entry.name)
+  const stop = tally.show(stderr)
+  try {
+    await using judge = await openCaseJudge(entry, options)
+    const cases = readCases(resolve(cwd, flags.in))
+    const lines = scoreCases(cases, judge.submit, {
+      window: flags.jobs * ahead,
+      signal,
+      name: entry.name,
+      version,
+    })
+    for await (const line of lines) {
+      tally.add(line)
+      await print(out, `${JSON.stringify(line)}\n`, signal)
+    }
+    if (!toStdout) out.end()
+    await written
+  } catch (cause) {
+    if (!toStdout) out.destroy()
+    throw writeFault(cause, flags.out)
+  } finally {
+    stop()
+  }
+  const text = flags.json ? `${JSON.stringify(tally.counts())}\n` : `${tally.line()}\n`
+  await print(toStdout ? stderr : stdout, text, signal)
+  if (tally.errors > 0) context.exitWith(1)
+}
+
+/** @throws CascadeError USAGE for a flag that this kind has no use for */
+function flagsOf(entry: KindEntry, flags: Flags): Record<string, unknown> {
+  const given = kindFlags.filter((name) => flags[name] !== undefined)
+  for (const name of given) {
+    if (entry.flags.includes(name)) continue
+    const own = entry.flags.map((flag) => `--${flag}`).join(', ') || 'no flag of its own'
+    throw new CascadeError('USAGE', `--${name}: ${entry.name}: expected ${own}`)
+  }
+  return Object.fromEntries(given.map((name) => [name, flags[name]]))
+}
+
+function writeFault(cause: unknown, file: string): unknown {
+  if (!(cause instanceof Error && 'syscall' in cause)) return cause
+  return new CascadeError('USAGE', `${file}: expected a file that can be written: ${cause.message}`, {
+    cause,
+  })
+}
+
+function wholeNumber(text: string): number {
+  if (/^[1-9][0-9]{0,8}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError(`expected a whole number above 0, got ${text}`)
+}
