@@ -171,8 +171,15 @@ class Coordinator {
   }
 
   async #obey(commands: AsyncIterable<InboxCommand>): Promise<void> {
-    for await (const { id, command } of commands) {
+    for await (const given of commands) {
+      const { id, command } = given
       if (this.#state.commands.has(id)) continue
+      if (command === 'verifier') {
+        const { verifiers } = this.#state
+        // Decided in the turn of the record: what others asked before has been folded then.
+        await this.#control(() => verifiers.decided(given.asked, id), [], [id])
+        continue
+      }
       await this.#control({ type: 'command', command, id }, [], [id])
       if (command === 'stop') this.#stop.abort()
       this.#poke()
@@ -249,9 +256,14 @@ class Coordinator {
   }
 
   /** One at a time: the order of the log is that of `seq`, and of the fold. */
-  #control(body: Body, append: readonly Append[] = [], inbox?: readonly string[]): Promise<void> {
+  #control(
+    body: Body | (() => Body),
+    append: readonly Append[] = [],
+    inbox?: readonly string[],
+  ): Promise<void> {
     const done = this.#turn.then(async () => {
-      const record = { ...body, epoch: this.#options.epoch, seq: this.#seq++ } as Control
+      const given = typeof body === 'function' ? body() : body
+      const record = { ...given, epoch: this.#options.epoch, seq: this.#seq++ } as Control
       await this.#log.commit({
         append: [...append, { topic: control, value: record }],
         settle: [],

@@ -9,6 +9,7 @@ import type {
   Update,
 } from '../topics/index.ts'
 import { Fence } from './fence.ts'
+import { VerifierVersions } from './verifier-versions.ts'
 
 /** What the coordinator knows, folded from records; nothing of it is kept anywhere else. */
 
@@ -71,6 +72,7 @@ export class CoordinatorState {
   version = 0
   initial: Checkpoint | undefined
   readonly commands = new Set<string>()
+  readonly verifiers = new VerifierVersions()
   readonly baseline = new Set<string>()
   readonly #fence = new Fence()
 
@@ -152,6 +154,10 @@ export class CoordinatorState {
         // `stop` ends one process, not the run: it leaves no trace in the state that a resumed run folds.
         if (c.command === 'pause') this.paused = true
         else if (c.command === 'resume') this.paused = false
+        break
+      case 'verifier':
+        this.commands.add(c.id)
+        this.verifiers.apply(c)
         break
       case 'run-end':
         this.runEnded = true

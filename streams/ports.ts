@@ -11,6 +11,7 @@ import type {
   SftStage,
   Topic,
   Update,
+  VerifierAsked,
 } from '../topics/index.ts'
 
 /** The interfaces between the dataflow and what it runs on. Adapters live in `src/`. */
@@ -154,6 +155,8 @@ export interface Verifier {
   readonly version: string
   /** Hash of its code and options. */
   readonly codeHash: string
+  /** Holds every judgement to a time limit of its own, counted from its beginning: waiting for a turn is no fault of it. */
+  readonly limited?: true
   verify(rollout: Rollout, signal: AbortSignal): Promise<Verdict>
 }
 
@@ -197,10 +200,9 @@ export interface PromptSource {
 }
 
 /** A command from another process, as the log's inbox hands it to the coordinator. */
-export interface InboxCommand {
-  readonly id: string
-  readonly command: 'pause' | 'resume' | 'stop'
-}
+export type InboxCommand =
+  | { readonly id: string; readonly command: 'pause' | 'resume' | 'stop' }
+  | { readonly id: string; readonly command: 'verifier'; readonly asked: VerifierAsked }
 
 /**
  * Named places at which a test may end the process; a no-op otherwise. Names: `commit:before`, `commit:after`,

@@ -3,6 +3,7 @@ import {
   defer,
   finalize,
   from,
+  identity,
   map,
   mergeMap,
   type Observable,
@@ -43,7 +44,7 @@ export interface VerifyOptions {
   concurrency: number
   /** Tries of a rollout whose verdict is an error. @default 3 */
   attempts?: number
-  /** A try that takes longer is aborted and counts as an error. */
+  /** A try that takes longer is aborted and counts as an error, unless the verifier sees to that itself. */
   timeoutMs: number
   /** Measures the time-out. */
   scheduler: SchedulerLike
@@ -196,17 +197,20 @@ function once(
       throw new Failed('VERIFIER_FAILED', `${of} ${version} is pinned and not loaded`, false, 'error')
     return from(verifier.verify(rollout, abort.signal))
   }).pipe(
-    timeout({
-      each: timeoutMs,
-      scheduler,
-      with: () =>
-        throwError(
-          () => new Failed('VERIFIER_TIMEOUT', `${of} took more than ${timeoutMs} ms`, true, 'timeout'),
-        ),
-    }),
+    verifier?.limited
+      ? identity
+      : timeout({
+          each: timeoutMs,
+          scheduler,
+          with: () =>
+            throwError(
+              () => new Failed('VERIFIER_TIMEOUT', `${of} took more than ${timeoutMs} ms`, true, 'timeout'),
+            ),
+        }),
     map((verdict) => {
       if (verdict.outcome === 'failed') {
-        throw new Failed(verdict.code, `${of} failed: ${verdict.message}`, verdict.retryable, 'error')
+        const status = verdict.code === 'VERIFIER_TIMEOUT' ? 'timeout' : 'error'
+        throw new Failed(verdict.code, `${of} failed: ${verdict.message}`, verdict.retryable, status)
       }
       if (!Number.isFinite(verdict.score)) {
         throw new Failed('NUMERIC', `${of}: expected a finite score, got ${verdict.score}`, true, 'error')

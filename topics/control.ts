@@ -84,6 +84,34 @@ export const command = z.looseObject({
   id: z.string(),
 })
 
+/** What may be done to the versions of a verifier while a run goes on. */
+export const verifierActions = ['stage', 'promote', 'rollback', 'withdraw'] as const
+
+export const verifierAsked = z.looseObject({
+  action: z.enum(verifierActions),
+  /** The verifier whose versions these are, as prompts name it. */
+  name: z.string().min(1),
+  /** Of the version that is staged; the others say nothing here. */
+  version: z.string().min(1).optional(),
+  /** sha256 over its code, with all that it imports, and its options: where the run's store keeps it. */
+  codeHash: z.string().min(1).optional(),
+  /** On `promote`: not at once, but when so many rollouts were judged by both with at most this share of flips and of errors. */
+  rule: z.object({ after: z.int().min(1), maxFlips: finite, maxErrors: finite }).optional(),
+  reason: z.string().optional(),
+})
+export type VerifierAsked = z.infer<typeof verifierAsked>
+
+/** A change to a verifier's versions as it took effect, or why it did not. It holds for groups that have no verdict yet. */
+export const verifierChange = z.looseObject({
+  type: z.literal('verifier'),
+  ...fenced,
+  ...verifierAsked.shape,
+  refused: z.string().optional(),
+  /** Id under which it was submitted. */
+  id: z.string(),
+})
+export type VerifierChange = z.infer<typeof verifierChange>
+
 export const runEnd = z.looseObject({ type: z.literal('run-end'), ...fenced, version: count })
 
 export const controlSchema = z.discriminatedUnion('type', [
@@ -93,6 +121,7 @@ export const controlSchema = z.discriminatedUnion('type', [
   stageDrain,
   stageEnd,
   command,
+  verifierChange,
   runEnd,
 ])
 export type Control = z.infer<typeof controlSchema>

@@ -9,6 +9,7 @@ import { gradientBatches } from './gradient-batches.ts'
 import { prompts } from './prompts.ts'
 import { rewards } from './rewards.ts'
 import { rollouts } from './rollouts.ts'
+import { shadows } from './shadows.ts'
 import type { Topic } from './topic.ts'
 import { updates } from './updates.ts'
 
@@ -28,6 +29,7 @@ export const domainTopics: Readonly<Record<string, (domain: string) => Topic<unk
   rollouts,
   rewards,
   advantages,
+  shadows,
 }
 
 const deadLetterSuffix = '.dlq'

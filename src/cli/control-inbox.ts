@@ -1,17 +1,27 @@
 import { z } from 'zod'
 import type { InboxCommand } from '../../streams/ports.ts'
-import { CascadeError } from '../../topics/index.ts'
+import { CascadeError, type VerifierAsked, verifierAsked } from '../../topics/index.ts'
 import { type EmbeddedLog, submit } from '../log/index.ts'
 
 /** Commands that `cascade control` sends. */
 export const controlCommands = ['pause', 'resume', 'stop'] as const
 
 const topic = 'control'
-const payloadSchema = z.object({ command: z.enum(controlCommands) })
+export type ControlCommand = (typeof controlCommands)[number]
+
+const payloadSchema = z.discriminatedUnion('command', [
+  z.object({ command: z.enum(controlCommands) }),
+  z.object({ command: z.literal('verifier'), asked: verifierAsked }),
+])
 
 /** Hands a command to the process that writes the log in `dir`; resolves with its id once it is durable. */
-export function submitCommand(dir: string, command: InboxCommand['command']): Promise<string> {
+export function submitCommand(dir: string, command: ControlCommand): Promise<string> {
   return submit(dir, topic, { command })
+}
+
+/** The same with a change to a verifier's versions. */
+export function submitVerifier(dir: string, asked: VerifierAsked): Promise<string> {
+  return submit(dir, topic, { command: 'verifier', asked })
 }
 
 /** The other side: what was submitted for the coordinator, in order, until the signal aborts. */
@@ -22,12 +32,54 @@ export async function* receivedCommands(
 ): AsyncGenerator<InboxCommand> {
   for await (const entry of log.inbox(signal)) {
     const parsed = entry.topic === topic ? payloadSchema.safeParse(entry.payload) : undefined
-    if (parsed?.success) yield { id: entry.id, command: parsed.data.command }
+    if (parsed?.success) yield { id: entry.id, ...parsed.data }
     else {
       const expected = `expected a command, one of ${controlCommands.join(', ')}, got one for ${entry.topic}`
       onUnknown(
         new CascadeError('RECORD_INVALID', `inbox entry ${entry.id}: ${expected}; a newer build sent it`),
       )
+    }
+  }
+}
+
+/** Commands that this process gives itself. */
+export class CommandQueue {
+  readonly #waiting: InboxCommand[] = []
+  #wake: () => void = () => undefined
+
+  push(command: InboxCommand): void {
+    this.#waiting.push(command)
+    this.#wake()
+  }
+
+  /** Ends when the signal aborts. */
+  async *read(signal: AbortSignal): AsyncGenerator<InboxCommand> {
+    signal.addEventListener('abort', () => this.#wake(), { once: true })
+    while (!signal.aborted) {
+      const next = this.#waiting.shift()
+      if (next) yield next
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+          if (this.#waiting.length > 0 || signal.aborted) resolve()
+        })
+      }
+    }
+  }
+}
+
+/** What two sources give, as it comes; ends when both have. @throws what the first of them throws */
+export async function* merged<T>(...sources: AsyncGenerator<T>[]): AsyncGenerator<T> {
+  const pending = new Map(sources.map((s) => [s, s.next().then((result) => ({ s, result }))]))
+  while (pending.size > 0) {
+    const { s, result } = await Promise.race(pending.values())
+    if (result.done) pending.delete(s)
+    else {
+      pending.set(
+        s,
+        s.next().then((next) => ({ s, result: next })),
+      )
+      yield result.value
     }
   }
 }

@@ -31,7 +31,7 @@ class Inbox {
   readonly #sent: InboxCommand[] = []
   #wake: () => void = () => undefined
 
-  send(id: string, command: InboxCommand['command']): void {
+  send(id: string, command: 'pause' | 'resume' | 'stop'): void {
     this.#sent.push({ id, command })
     this.#wake()
   }

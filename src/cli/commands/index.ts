@@ -40,5 +40,10 @@ export const commands: readonly CommandEntry[] = [
     load: () => import('./control.ts'),
   },
   { name: 'verify', summary: 'score a file of cases with a verifier', load: () => import('./verify.ts') },
+  {
+    name: 'verifiers',
+    summary: 'stage, compare, promote and roll back verifiers of a run that is going on',
+    load: () => import('./verifiers.ts'),
+  },
   { name: 'doctor', summary: 'what this machine can do', load: () => import('./doctor.ts') },
 ]

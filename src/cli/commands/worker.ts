@@ -14,11 +14,11 @@ import { localPolicy } from '../../policy/local.ts'
 import { type VersionedEngine, versionedEngine } from '../../policy/versioned-engine.ts'
 import { CheckpointStore } from '../../update/checkpoint-store.ts'
 import { restoreSink } from '../../update/restore.ts'
-import { builtInVerifiers } from '../../verifiers/registry.ts'
 import type { Context, Register } from '../command.ts'
 import { logFolder, runFolder } from '../open-run.ts'
 import { clock, planOf, windowOf } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
+import { openRunVerifiers } from '../run/open-verifiers.ts'
 import { type Manifest, readManifest } from '../run-folder.ts'
 
 export const register: Register = (program, context) => {
@@ -63,9 +63,11 @@ async function work(role: RoleName, dir: string, manifest: Manifest, context: Co
         await runGenerate(log, policy, { ...options, decodeRows: config.engine.decodeRows })
       })
       break
-    case 'verify':
-      await runVerify(log, builtInVerifiers(), { ...options, ...config.verify, scheduler: asyncScheduler })
+    case 'verify': {
+      await using verifiers = await openRunVerifiers(log, dir, config, signal)
+      await runVerify(log, verifiers, { ...options, ...config.verify, scheduler: asyncScheduler })
       break
+    }
     case 'group':
       await runGroup(log, options)
       break

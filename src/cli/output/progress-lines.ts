@@ -62,6 +62,8 @@ export function noticeLines(
       ]
     case 'command':
       return [`  ${{ pause: 'paused', resume: 'resumed', stop: 'stopping' }[notice.command]} on command`]
+    case 'verifier':
+      return [`  ${verifierText(notice)}`]
     case 'run-end': {
       const time = notice.seconds === null ? '' : ` in ${clockTime(notice.seconds * 1000)}`
       return [`${style('green', '✓')} ${style('bold', 'done')}${time}`]
@@ -69,6 +71,21 @@ export function noticeLines(
     default:
       return []
   }
+}
+
+const verifierWords = {
+  stage: 'staged: judges beside the active version, without effect',
+  promote: 'promoted: judges every group from now on',
+  rollback: 'rolled back: the version before it judges again',
+  withdraw: 'withdrawn',
+} as const
+
+function verifierText(n: Extract<Notice, { event: 'verifier' }>): string {
+  const head = `verifier ${n.verifier}${n.version === null ? '' : ` ${n.version}`}`
+  const why = n.reason === null ? '' : ` (${n.reason})`
+  if (n.refused !== null) return `${head}: ${n.action} refused: ${n.refused}`
+  if (n.rule) return `${head}: will be promoted after ${n.rule.after} rollouts if it agrees${why}`
+  return `${head} ${verifierWords[n.action]}${why}`
 }
 
 function movedLine(s: Extract<Notice, { event: 'stage-end' }>['scores'][number], style: Style): string {

@@ -1,6 +1,6 @@
 import { startStage } from '../../../streams/coordinator-state.ts'
 import { Fence } from '../../../streams/fence.ts'
-import type { Control, Evaluation, StageSpec, Update } from '../../../topics/index.ts'
+import type { Control, Evaluation, StageSpec, Update, VerifierAsked } from '../../../topics/index.ts'
 import { rowBefore, Scores } from '../report/scores.ts'
 import type { Interval } from '../report/types.ts'
 import { Pace, Rate } from './pace.ts'
@@ -51,6 +51,16 @@ export type Notice =
   | { event: 'no-update'; stage: string; step: number; reason: string }
   | { event: 'stage-end'; stage: string; steps: number; seconds: number; reason: string; scores: Moved[] }
   | { event: 'command'; command: 'pause' | 'resume' | 'stop' }
+  | {
+      event: 'verifier'
+      action: VerifierAsked['action']
+      verifier: string
+      /** Null where that is the one the run began with, or none was there. */
+      version: string | null
+      rule: NonNullable<VerifierAsked['rule']> | null
+      refused: string | null
+      reason: string | null
+    }
   | { event: 'run-end'; version: number; seconds: number | null }
 
 /** What a live line shows now; times left in milliseconds. A stage is `ended` until the next one begins. */
@@ -179,6 +189,10 @@ export class ProgressState {
         if (c.command === 'stop') this.#stopping = !past
         else this.#paused = c.command === 'pause'
         return [{ event: 'command', command: c.command }]
+      case 'verifier': {
+        const { action, name, version = null, rule = null, refused = null, reason = null } = c
+        return [{ event: 'verifier', action, verifier: name, version, rule, refused, reason }]
+      }
       case 'run-end': {
         this.#phase = 'done'
         const seconds = this.#begunAt === undefined ? null : (timestamp - this.#begunAt) / 1000

@@ -8,7 +8,7 @@ import { localPolicy } from '../../policy/local.ts'
 import { versionedEngine } from '../../policy/versioned-engine.ts'
 import { CheckpointStore } from '../../update/checkpoint-store.ts'
 import { restoreSink } from '../../update/restore.ts'
-import { builtInVerifiers } from '../../verifiers/registry.ts'
+import type { RunVerifiers } from '../../verifiers/swap/run-verifiers.ts'
 import type { CascadeConfig } from '../config.ts'
 import type { Manifest } from '../run-folder.ts'
 import { sourceOf } from './prompt-source.ts'
@@ -20,6 +20,7 @@ export interface AssembleOptions {
   dir: string
   manifest: Manifest
   engine: Engine
+  verifiers: RunVerifiers
   probe?: Probe
   signal: AbortSignal
   onReapply?: (batches: number) => void
@@ -29,7 +30,7 @@ export const clock = { now: () => Date.now() }
 
 /** Every part of a run in this process, as its config asks for them, with the weights as the log left them. */
 export async function assemble(options: AssembleOptions): Promise<CascadeOptions> {
-  const { log, epoch, dir, manifest, engine, probe, signal, onReapply } = options
+  const { log, epoch, dir, manifest, engine, verifiers, probe, signal, onReapply } = options
   const { config, seed, runId, deterministic, configHash } = manifest
   const source = sourceOf(config, seed)
   const versioned = versionedEngine(engine)
@@ -57,7 +58,7 @@ export async function assemble(options: AssembleOptions): Promise<CascadeOptions
     epoch,
     source,
     policy: localPolicy(versioned, store),
-    verifiers: builtInVerifiers(),
+    verifiers,
     sink,
     evaluator: localEvaluator({ versioned, source, ...config.evaluation, clock, signal }),
     credit: config.credit,

@@ -1,18 +1,20 @@
 import { cascade } from '../../../streams/cascade.ts'
 import { follow } from '../../../streams/follow.ts'
 import { probedLog } from '../../../streams/probed-log.ts'
+import { runShadow } from '../../../streams/shadow.ts'
 import { control } from '../../../topics/index.ts'
 import { topicNamed } from '../../../topics/registry.ts'
 import { type EmbeddedLog, openLog } from '../../log/index.ts'
 import type { Engine } from '../../model/engine/index.ts'
 import type { Context } from '../command.ts'
-import { receivedCommands } from '../control-inbox.ts'
+import { CommandQueue, merged, receivedCommands } from '../control-inbox.ts'
 import { logFolder } from '../open-run.ts'
 import type { Progress } from '../output/progress.ts'
 import { computeReport, type Report, writeReportFiles } from '../report/index.ts'
 import type { Manifest } from '../run-folder.ts'
 import { assemble, clock, windowOf } from './assemble.ts'
 import { crashPoint } from './crash-point.ts'
+import { openRunVerifiers } from './open-verifiers.ts'
 import { watch } from './watch.ts'
 
 export interface RunCascadeOptions {
@@ -62,27 +64,46 @@ async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'don
   const signal = AbortSignal.any([context.signal, over.signal])
   const domains = manifest.config.stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : []))
   const show = await watch(log, [...new Set(domains)], progress, signal)
-  const watching = Promise.all([show(), retaining(log, signal)]).catch((error: unknown) => {
+  const failed = (error: unknown) => {
     if (!signal.aborted) over.abort(error)
-  })
+  }
+  const watching = Promise.all([show(), retaining(log, signal)]).catch(failed)
   try {
     const probe = crashPoint(context.env)
     const probed = probedLog(log, probe)
     const onReapply = (n: number) => {
       if (n > 0) progress.note(`applying ${n} gradient batches again, since the last checkpoint`)
     }
-    const inbox = (until: AbortSignal) => receivedCommands(log, until)
+    await using verifiers = await openRunVerifiers(probed, dir, manifest.config, signal)
+    const asked = new CommandQueue()
+    const shadowing = Promise.all([
+      verifiers.follow(signal),
+      runShadow(probed, {
+        domains: [...new Set(domains)],
+        candidates: verifiers,
+        clock,
+        ask: (id, change) => asked.push({ id, command: 'verifier', asked: change }),
+        signal,
+      }),
+    ]).catch(failed)
+    const inbox = (until: AbortSignal) => merged(receivedCommands(log, until), asked.read(until))
     const parts = await assemble({
       log: probed,
       epoch: log.epoch,
       dir,
       manifest,
       engine,
+      verifiers,
       probe,
       signal,
       onReapply,
     })
-    return await cascade(probed, { ...parts, inbox })
+    try {
+      return await cascade(probed, { ...parts, inbox })
+    } finally {
+      over.abort()
+      await shadowing
+    }
   } finally {
     over.abort()
     await watching

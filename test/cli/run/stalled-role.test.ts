@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { configSchema } from '../../../src/cli/config.ts'
 import { assemble, clock } from '../../../src/cli/run/assemble.ts'
 import { engineOf } from '../../../src/cli/run/engine.ts'
+import { openRunVerifiers } from '../../../src/cli/run/open-verifiers.ts'
 import type { Manifest } from '../../../src/cli/run-folder.ts'
 import { openLog } from '../../../src/log/index.ts'
 import { cascade } from '../../../streams/cascade.ts'
@@ -45,7 +46,9 @@ async function runWith(name: string, use: (go: Go) => Promise<void>): Promise<Re
     await using log = await openLog({ dir: join(dir, 'log'), mode: 'append', clock })
     await using engine = await engineOf(manifest.config, manifest.deterministic)
     const halt = new AbortController()
-    const parts = await assemble({ log, epoch: log.epoch, dir, manifest, engine, signal: halt.signal })
+    const { signal } = halt
+    await using verifiers = await openRunVerifiers(log, dir, manifest.config, signal)
+    const parts = await assemble({ log, epoch: log.epoch, dir, manifest, engine, verifiers, signal })
     const running = cascade(log, { ...parts, roles }).catch((error: unknown) => {
       if (error === halt.signal.reason) return 'halted' as const
       throw error

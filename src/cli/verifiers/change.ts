@@ -1,0 +1,149 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { follow } from '../../../streams/follow.ts'
+import {
+  CascadeError,
+  control,
+  type Rollout,
+  rollouts,
+  type VerifierAsked,
+  type VerifierChange,
+} from '../../../topics/index.ts'
+import { type Bundle, bundleVerifier } from '../../verifiers/swap/bundle.ts'
+import { preflight } from '../../verifiers/swap/preflight.ts'
+import { VerifierStore } from '../../verifiers/swap/store.ts'
+import type { About } from '../../verifiers/swap/user-verifier.ts'
+import type { Context } from '../command.ts'
+import { submitVerifier } from '../control-inbox.ts'
+import { logFolder, type OpenRun } from '../open-run.ts'
+import { print } from '../output/print.ts'
+import { refuseIdle, tookEffect } from '../took-effect.ts'
+import { checkName, meant, versionHistory } from './versions.ts'
+
+interface StageFlags {
+  as: string
+  options?: unknown
+  timeout: number
+  json?: true
+}
+
+/** Recorded rollouts that a candidate must be able to judge before it is staged. */
+const tried = 32
+
+/** `cascade verifiers stage`: bundled, tried in a process of its own, kept in the run's store, and only then staged. */
+export async function stage(
+  open: OpenRun,
+  entry: string,
+  flags: StageFlags,
+  context: Context,
+): Promise<void> {
+  checkName(flags.as)
+  await refuseIdle(open.dir)
+  const bundle = await bundleVerifier(entry, context.cwd, flags.options)
+  const about = await triedOut(open, entry, bundle, flags.as, context)
+  const version = about.version ?? bundle.codeHash.slice(0, 12)
+  await new VerifierStore(open.dir).put(bundle, { name: flags.as, version })
+  await ask(open, { action: 'stage', name: flags.as, version, codeHash: bundle.codeHash }, flags, context)
+}
+
+async function triedOut(
+  open: OpenRun,
+  entry: string,
+  bundle: Bundle,
+  name: string,
+  context: Context,
+): Promise<About> {
+  const dir = await mkdtemp(join(tmpdir(), 'cascade-verifier-'))
+  try {
+    const file = join(dir, 'candidate.mjs')
+    await writeFile(file, bundle.code)
+    return await preflight({
+      entry,
+      module: { file, options: bundle.options },
+      limits: { wallMs: open.manifest.config.verify.timeoutMs },
+      rollouts: await latestRollouts(open, name, context.signal),
+      signal: context.signal,
+    })
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
+
+/** The newest rollouts that a verifier judges, of every domain. */
+async function latestRollouts(
+  { log, manifest }: OpenRun,
+  verifier: string,
+  signal: AbortSignal,
+): Promise<Rollout[]> {
+  const domains = new Set(manifest.config.stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : [])))
+  const found: Rollout[] = []
+  for (const domain of domains) {
+    const topic = rollouts(domain)
+    const [earliest, latest] = [
+      await log.offset(topic.name, 'earliest'),
+      await log.offset(topic.name, 'latest'),
+    ]
+    const from = Math.max(earliest, latest - tried)
+    await follow(log, topic, { from, until: 'end', signal }, ({ value }) => {
+      if (value.verifier === verifier) found.push(value)
+    })
+  }
+  return found.slice(-tried)
+}
+
+interface ChangeFlags {
+  verifier?: string
+  after?: number
+  maxFlips?: number
+  maxErrors?: number
+  timeout: number
+  json?: true
+}
+
+/** `cascade verifiers promote | rollback | withdraw`. */
+export async function change(
+  open: OpenRun,
+  action: 'promote' | 'rollback' | 'withdraw',
+  flags: ChangeFlags,
+  context: Context,
+): Promise<void> {
+  const { after, maxFlips, maxErrors } = flags
+  if (after === undefined && (maxFlips !== undefined || maxErrors !== undefined)) {
+    throw new CascadeError('USAGE', '--after: expected with --max-flips and --max-errors, got none')
+  }
+  const history = await versionHistory(open.log, context.signal)
+  const name = meant(history, action, flags.verifier)
+  await refuseIdle(open.dir)
+  const rule = after === undefined ? undefined : { after, maxFlips: maxFlips ?? 1, maxErrors: maxErrors ?? 0 }
+  await ask(open, { action, name, ...(rule ? { rule } : {}) }, flags, context)
+}
+
+async function ask(
+  open: OpenRun,
+  asked: VerifierAsked,
+  flags: { timeout: number; json?: true },
+  context: Context,
+): Promise<void> {
+  const from = await open.log.offset(control.name, 'latest')
+  const id = await submitVerifier(logFolder(open.dir), asked)
+  const { value, offset } = await tookEffect(open, from, id, flags.timeout * 1000, context.signal)
+  const { type: _, epoch: __, seq: ___, ...said } = value as VerifierChange
+  if (said.refused !== undefined) {
+    throw new CascadeError('USAGE', `${asked.action} ${asked.name}: ${said.refused}`)
+  }
+  const text = flags.json ? JSON.stringify({ ...said, offset }) : sentence(said)
+  await print(context.stdout, `${text}\n`, context.signal)
+}
+
+function sentence({
+  action,
+  name,
+  version,
+  rule,
+}: Pick<VerifierChange, 'action' | 'name' | 'version' | 'rule'>): string {
+  const what = `${name}${version === undefined ? '' : ` ${version}`}`
+  if (rule) return `${what} will be promoted after ${rule.after} rollouts, or withdrawn`
+  const done = { stage: 'staged', promote: 'promoted', rollback: 'rolled back', withdraw: 'withdrawn' }
+  return `${what} ${done[action]}`
+}

@@ -1,0 +1,55 @@
+import type { Verdict } from '../../../streams/ports.ts'
+import { CascadeError, type Rollout } from '../../../topics/index.ts'
+import { type Limits, Pool } from '../pool/index.ts'
+import type { Stored } from './store.ts'
+import { targetOf } from './stored-verifier.ts'
+import { type About, aboutSchema, type Sample, type UserRequest } from './user-verifier.ts'
+
+export interface PreflightOptions {
+  /** As a person named it, for messages. */
+  entry: string
+  module: Pick<Stored, 'file' | 'options'>
+  limits: Partial<Limits>
+  /** Recorded rollouts that it must be able to judge, whatever it says of them. */
+  rollouts: readonly Rollout[]
+  signal: AbortSignal
+}
+
+/** Share of recorded rollouts that may end in an error. */
+const errorShare = 0.2
+
+/**
+ * Loads a candidate in a process of its own and tries it: its good samples must score at least 0.5, its bad ones less, and recorded rollouts
+ * must get verdicts.
+ *
+ * @throws CascadeError VERIFIER_FAILED naming what it got wrong
+ */
+export async function preflight(options: PreflightOptions): Promise<About> {
+  const { entry, module, limits, rollouts, signal } = options
+  await using pool = new Pool(targetOf(module), { size: 1, limits, startMs: 30_000 })
+  const ask = async (request: UserRequest): Promise<Verdict> => (await pool.submit(request, signal)).verdict
+  const refuse = (why: string) => new CascadeError('VERIFIER_FAILED', `${entry}: ${why}`)
+  const told = await ask({ kind: 'about' })
+  if (told.outcome === 'failed') throw refuse(told.message)
+  const about = aboutSchema.parse(told.detail)
+  const { good, bad } = about.samples ?? { good: [], bad: [] }
+  for (const [kind, samples] of [
+    ['good', good],
+    ['bad', bad],
+  ] as const) {
+    for (const [i, sample] of samples.entries()) {
+      const verdict = await ask({ kind: 'sample', sample: sample as Sample })
+      if (verdict.outcome === 'failed') throw refuse(`${kind} sample ${i}: ${verdict.message}`)
+      if (verdict.score >= 0.5 !== (kind === 'good')) {
+        const expected = kind === 'good' ? 'at least 0.5' : 'less than 0.5'
+        throw refuse(`${kind} sample ${i}: expected a score of ${expected}, got ${verdict.score}`)
+      }
+    }
+  }
+  const verdicts = await Promise.all(rollouts.map((rollout) => ask({ kind: 'rollout', rollout })))
+  const errors = verdicts.flatMap((v) => (v.outcome === 'failed' ? [v.message] : []))
+  if (errors.length > errorShare * rollouts.length) {
+    throw refuse(`${errors.length} of ${rollouts.length} recorded rollouts end in an error: ${errors[0]}`)
+  }
+  return about
+}
