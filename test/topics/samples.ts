@@ -9,6 +9,7 @@ import {
   prompts,
   rewards,
   rollouts,
+  shadows,
   type Topic,
   updates,
 } from '../../topics/index.ts'
@@ -116,6 +117,23 @@ export const samples: Readonly<Record<string, { topic: Topic<unknown>; value: un
     truncated: false,
     timings: { verify: 0.5, wait: 3 },
     traceId: 'trace-1',
+  }),
+  shadows: sample(shadows('math'), {
+    ...group,
+    id: '6f1d0c:5',
+    index: 5,
+    verifier: 'sum',
+    change: 'b7',
+    rewardOffset: 812,
+    active: { version: '1', codeHash: hash, status: 'ok', score: 1, latencyMs: 0.5 },
+    candidate: {
+      version: '2',
+      codeHash: hash,
+      status: 'timeout',
+      latencyMs: 1000,
+      code: 'VERIFIER_TIMEOUT',
+      message: 'took more than 1000 ms',
+    },
   }),
   advantages: sample(advantages('math'), {
     ...group,

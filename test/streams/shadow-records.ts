@@ -1,0 +1,50 @@
+import type { Shadow } from '../../topics/index.ts'
+import { reward } from './helpers.ts'
+
+/** A shadow record of one rollout, for tests. */
+export function shadow(over: Partial<Shadow>, active: number, candidate: number | 'error'): Shadow {
+  const {
+    id,
+    groupId,
+    groupSize,
+    stage,
+    domain,
+    dataset,
+    promptId,
+    epoch,
+    step,
+    admission,
+    visit,
+    policyVersion,
+  } = reward()
+  const version = { version: '1', codeHash: 'h1', latencyMs: 1 }
+  return {
+    ...{
+      id,
+      groupId,
+      groupSize,
+      stage,
+      domain,
+      dataset,
+      promptId,
+      epoch,
+      step,
+      admission,
+      visit,
+      policyVersion,
+    },
+    index: 0,
+    verifier: 'sum',
+    change: 'c',
+    rewardOffset: 0,
+    active: { ...version, status: 'ok', score: active },
+    candidate: {
+      ...version,
+      version: '2',
+      ...(candidate === 'error'
+        ? { status: 'error', code: 'VERIFIER_FAILED' }
+        : { status: 'ok', score: candidate }),
+    },
+    ...over,
+  }
+}
