@@ -177,7 +177,7 @@ class Coordinator {
       if (command === 'verifier') {
         const { verifiers } = this.#state
         // Decided in the turn of the record: what others asked before has been folded then.
-        await this.#control(() => verifiers.decided(given.asked, id), [], [id])
+        await this.#control(() => verifiers.decided(given.asked, id), [], given.own ? undefined : [id])
         continue
       }
       await this.#control({ type: 'command', command, id }, [], [id])

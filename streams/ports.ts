@@ -202,7 +202,13 @@ export interface PromptSource {
 /** A command from another process, as the log's inbox hands it to the coordinator. */
 export type InboxCommand =
   | { readonly id: string; readonly command: 'pause' | 'resume' | 'stop' }
-  | { readonly id: string; readonly command: 'verifier'; readonly asked: VerifierAsked }
+  | {
+      readonly id: string
+      readonly command: 'verifier'
+      readonly asked: VerifierAsked
+      /** The run asks itself: no entry of the inbox is answered by it. */
+      readonly own?: true
+    }
 
 /**
  * Named places at which a test may end the process; a no-op otherwise. Names: `commit:before`, `commit:after`,

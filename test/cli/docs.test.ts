@@ -40,6 +40,13 @@ test('every command is in docs/cli.md with exactly its options, and an example',
     'topics cat',
     'topics tail',
     'control',
+    'verify',
+    'verifiers ls',
+    'verifiers stage',
+    'verifiers promote',
+    'verifiers rollback',
+    'verifiers withdraw',
+    'verifiers diff',
     'doctor',
   ])
   for (const words of all) {

@@ -1,38 +1,14 @@
+import { identityOf } from '../../streams/identity.ts'
 import type { Shadow } from '../../topics/index.ts'
 import { reward } from './helpers.ts'
 
 /** A shadow record of one rollout, for tests. */
 export function shadow(over: Partial<Shadow>, active: number, candidate: number | 'error'): Shadow {
-  const {
-    id,
-    groupId,
-    groupSize,
-    stage,
-    domain,
-    dataset,
-    promptId,
-    epoch,
-    step,
-    admission,
-    visit,
-    policyVersion,
-  } = reward()
+  const identity = reward()
   const version = { version: '1', codeHash: 'h1', latencyMs: 1 }
   return {
-    ...{
-      id,
-      groupId,
-      groupSize,
-      stage,
-      domain,
-      dataset,
-      promptId,
-      epoch,
-      step,
-      admission,
-      visit,
-      policyVersion,
-    },
+    id: identity.id,
+    ...identityOf(identity),
     index: 0,
     verifier: 'sum',
     change: 'c',

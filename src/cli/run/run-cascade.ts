@@ -82,7 +82,7 @@ async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'don
         domains: [...new Set(domains)],
         candidates: verifiers,
         clock,
-        ask: (id, change) => asked.push({ id, command: 'verifier', asked: change }),
+        ask: (id, change) => asked.push({ id, command: 'verifier', asked: change, own: true }),
         signal,
       }),
     ]).catch(failed)

@@ -34,7 +34,6 @@ export class Pool implements AsyncDisposable {
   readonly #chunk: number
   readonly #startMs: number
   readonly #timer: NodeJS.Timeout
-  readonly #module: string
   #queue: Task[] = []
   #serial = 0
   #failedStarts = 0
@@ -49,7 +48,6 @@ export class Pool implements AsyncDisposable {
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#chunk = options.chunk ?? 32
     this.#startMs = options.startMs ?? 30_000
-    this.#module = target.module
     this.#slots = Array.from(
       { length: options.size },
       () =>
@@ -89,7 +87,7 @@ export class Pool implements AsyncDisposable {
     if (task.settled) return task.verdict
     signal?.addEventListener('abort', () => this.#cancel(task), { once: true })
     if (this.#failedStarts >= maxFailedStarts) {
-      task.answer(failed(`${this.#module} ${this.#lastFailure}`, true), 0)
+      task.answer(failed(this.#lastFailure, true), 0)
       return task.verdict
     }
     this.#queue.push(task)
@@ -144,7 +142,7 @@ export class Pool implements AsyncDisposable {
     this.#failedStarts += 1
     this.#lastFailure = reason
     if (this.#failedStarts >= maxFailedStarts) {
-      for (const task of this.#queue.splice(0)) task.answer(failed(`${this.#module} ${reason}`, true), 0)
+      for (const task of this.#queue.splice(0)) task.answer(failed(reason, true), 0)
     }
     this.#restart(slot, this.#failedStarts >= maxFailedStarts ? restartMs : 0)
   }
