@@ -3,10 +3,23 @@ import { readFileSync } from 'node:fs'
 import type { Verdict, Verifier } from '../../streams/ports.ts'
 import type { Rollout } from '../../topics/index.ts'
 
+/** A response that a verifier's author knows the verdict of. */
+export interface Sample {
+  readonly response: string
+  readonly truth: unknown
+}
+
+/** Tried before a verifier may judge: good ones must score at least 0.5, bad ones less. */
+export interface Samples {
+  readonly good: readonly Sample[]
+  readonly bad: readonly Sample[]
+}
+
 /** A verifier that needs only the response's text and the ground truth: the same judgement serves evaluation. */
 export interface RuleVerifier extends Verifier {
   /** Pure, and never throws: a crash inside is a `failed` verdict, never a judgement of the text. */
   judge(text: string, groundTruth: unknown): Verdict
+  readonly samples: Samples
 }
 
 export interface RuleSpec {
@@ -15,6 +28,8 @@ export interface RuleSpec {
   /** URLs of the source files that decide: they make up the code hash, together with `options`. */
   sources: readonly string[]
   options?: Readonly<Record<string, unknown>>
+  /** At least one of each. */
+  samples: Samples
   /** May throw. */
   judge(text: string, groundTruth: unknown): Verdict
 }
@@ -32,6 +47,7 @@ export function ruleVerifier(spec: RuleSpec): RuleVerifier {
     version: spec.version,
     codeHash: codeHash(spec.sources, spec.options ?? {}),
     judge,
+    samples: spec.samples,
     async verify(rollout: Rollout, signal: AbortSignal): Promise<Verdict> {
       signal.throwIfAborted()
       return judge(rollout.responseText, rollout.groundTruth)

@@ -28,5 +28,12 @@ function judge(text: string, groundTruth: unknown): Verdict {
 
 /** Scores 1 where the response ends in `=` and exactly the right whole number, however it came there. */
 export function sum(): RuleVerifier {
-  return ruleVerifier({ name: 'sum', version: '1', sources: [import.meta.url], judge })
+  const samples = {
+    good: [{ response: '7+5=12;12-9=3', truth: '3' }],
+    bad: [
+      { response: '=4', truth: '3' },
+      { response: '3', truth: '3' },
+    ],
+  }
+  return ruleVerifier({ name: 'sum', version: '1', sources: [import.meta.url], samples, judge })
 }

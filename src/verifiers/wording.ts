@@ -91,5 +91,13 @@ function judge(text: string, groundTruth: unknown): Verdict {
 
 /** Scores 1 where every rule is met, else 0; a text without a single word is unparsable. */
 export function wording(): RuleVerifier {
-  return ruleVerifier({ name: 'wording', version: '1', sources: [import.meta.url], judge })
+  const truth = { word: 'fox', count: 2, case: 'upper', end: '!' }
+  const samples = {
+    good: [{ response: 'FOX FOX!', truth }],
+    bad: [
+      { response: 'fox fox', truth },
+      { response: '', truth },
+    ],
+  }
+  return ruleVerifier({ name: 'wording', version: '1', sources: [import.meta.url], samples, judge })
 }

@@ -43,7 +43,8 @@ describe('codeHash', () => {
 })
 
 describe('ruleVerifier', () => {
-  const spec = { name: 'rules', version: '1', sources: [source('rules.ts', 'rules')] }
+  const samples = { good: [], bad: [] }
+  const spec = { name: 'rules', version: '1', sources: [source('rules.ts', 'rules')], samples }
 
   it('carries name, version and hash, and judges response against truth', async () => {
     const verifier = ruleVerifier({

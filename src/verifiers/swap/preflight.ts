@@ -1,9 +1,10 @@
 import type { Verdict } from '../../../streams/ports.ts'
 import { CascadeError, type Rollout } from '../../../topics/index.ts'
+import type { Sample } from '../judge.ts'
 import { type Limits, Pool } from '../pool/index.ts'
 import type { Stored } from './store.ts'
 import { targetOf } from './stored-verifier.ts'
-import { type About, aboutSchema, type Sample, type UserRequest } from './user-verifier.ts'
+import { type About, aboutSchema, type UserRequest } from './user-verifier.ts'
 
 export interface PreflightOptions {
   /** As a person named it, for messages. */

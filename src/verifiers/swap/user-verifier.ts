@@ -2,13 +2,8 @@ import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import type { Verdict } from '../../../streams/ports.ts'
 import type { Rollout } from '../../../topics/index.ts'
+import type { Sample } from '../judge.ts'
 import type { Judge } from '../pool/index.ts'
-
-/** A rollout that a verifier's author knows the verdict of; tried before the verifier may judge. */
-export interface Sample {
-  response: string
-  truth: unknown
-}
 
 /**
  * What a verifier's module exports: `judge(response, truth)`, or by default a function of the options that returns one or an object with
