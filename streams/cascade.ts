@@ -4,7 +4,7 @@ import { type CoordinateOptions, coordinate } from './coordinate.ts'
 import type { Plan } from './micro-batches.ts'
 import type { FetchLimit, Policy, TopicLog, UpdateSink } from './ports.ts'
 import { type RoleName, roleNames, runGenerate, runGroup, runPack, runUpdate, runVerify } from './roles.ts'
-import type { Verifiers } from './verify.ts'
+import type { Verifiers, VerifyOptions } from './verify.ts'
 
 export interface CascadeOptions extends CoordinateOptions {
   policy: Policy
@@ -13,7 +13,8 @@ export interface CascadeOptions extends CoordinateOptions {
   credit: FetchLimit
   plan: Plan
   decodeRows: number
-  verify: { concurrency: number; attempts: number; timeoutMs: number }
+  verify: { concurrency: number; attempts: number; timeoutMs: number; maxOutageMs: number }
+  onOutage?: VerifyOptions['onOutage']
   scheduler: SchedulerLike
   /** The parts that run here; others may run them. @default all */
   roles?: readonly RoleName[]
@@ -31,6 +32,7 @@ export async function cascade(log: TopicLog, options: CascadeOptions): Promise<'
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const role = { stages: options.stages, credit: options.credit, signal }
+  const outage = options.onOutage ? { onOutage: options.onOutage } : {}
   const failures: unknown[] = []
   const guard = async <T>(running: Promise<T>): Promise<T | undefined> => {
     try {
@@ -49,7 +51,7 @@ export async function cascade(log: TopicLog, options: CascadeOptions): Promise<'
   })
   const starters: Record<RoleName, () => Promise<void>> = {
     generate: () => runGenerate(log, policy, { ...role, decodeRows, clock }),
-    verify: () => runVerify(log, verifiers, { ...role, ...options.verify, clock, scheduler }),
+    verify: () => runVerify(log, verifiers, { ...role, ...options.verify, ...outage, clock, scheduler }),
     group: () => runGroup(log, role),
     pack: () => runPack(log, { ...role, seed, plan }),
     update: () => runUpdate(log, sink, role),

@@ -1,6 +1,7 @@
 export * from './admissions.ts'
 export * from './advantages.ts'
 export * from './batch-delivery.ts'
+export * from './breaker.ts'
 export * from './cascade.ts'
 export * from './control-records.ts'
 export * from './coordinate.ts'

@@ -10,6 +10,7 @@ import {
   rollouts,
   type StageSpec,
 } from '../topics/index.ts'
+import { breakerDefaults } from './breaker.ts'
 import { controlRecords } from './control-records.ts'
 import { admissionBudget, settledTogether } from './coordinator-state.ts'
 import { createCredit } from './credit.ts'
@@ -26,7 +27,7 @@ import { type Sink, sink } from './sink.ts'
 import { source } from './source.ts'
 import { update } from './update.ts'
 import { pinsOf } from './verifier-pins.ts'
-import { type Verifiers, verify } from './verify.ts'
+import { type Verifiers, type VerifyOptions, verify } from './verify.ts'
 
 /** The parts of a pipeline that read one topic and write the next. Each may run alone, or in a process of its own. */
 export const roleNames = ['generate', 'verify', 'group', 'pack', 'update'] as const
@@ -68,16 +69,28 @@ export function runVerify(
     concurrency: number
     attempts: number
     timeoutMs: number
+    maxOutageMs: number
+    onOutage?: VerifyOptions['onOutage']
     clock: Clock
     scheduler: SchedulerLike
   },
 ): Promise<void> {
-  const { concurrency, attempts, timeoutMs, clock, scheduler } = options
+  const { concurrency, attempts, timeoutMs, maxOutageMs, onOutage, clock, scheduler } = options
+  const outage = { ...breakerDefaults, maxOutageMs }
+  const common = {
+    concurrency,
+    attempts,
+    timeoutMs,
+    outage,
+    clock,
+    scheduler,
+    ...(onOutage ? { onOutage } : {}),
+  }
   return stageRole(log, options, (stage, input) =>
     defer(() => openPins(log, stage, options.signal)).pipe(
       switchMap((pins) =>
         source(log, rollouts(stage.domain), { group: 'verify', ...input }).pipe(
-          verify(verifiers, { concurrency, attempts, timeoutMs, clock, scheduler, pins }),
+          verify(verifiers, { ...common, pins }),
         ),
       ),
     ),

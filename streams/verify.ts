@@ -23,6 +23,8 @@ import {
   rewards,
   rollouts,
 } from '../topics/index.ts'
+import type { BreakerOptions } from './breaker.ts'
+import { Breakers } from './breakers.ts'
 import { deadLetter } from './dead-letter.ts'
 import { Carried, type Delivery, rootOf, Together } from './delivery.ts'
 import { hashRollout } from './hash-rollout.ts'
@@ -52,6 +54,10 @@ export interface VerifyOptions {
   clock: Clock
   /** Groups in scoring at the same time. @default 4,096 */
   maxGroups?: number
+  /** When a verifier is taken to be out, and how long that may last. */
+  outage?: BreakerOptions
+  /** An outage begins, or is over. */
+  onOutage?: (verifier: string, begins: boolean) => void
   /** Pins of groups that were half scored before: {@link pinsOf} of the committed rewards. */
   pins?: ReadonlyMap<string, Pin>
 }
@@ -62,7 +68,9 @@ export interface VerifyOptions {
  *
  * An error is not a zero: a verifier that throws, fails, exceeds its time or returns a score that is not finite is tried
  * again a bounded number of times; then the member is `member-lost` with the error's code, in one delivery with the
- * rollout's dead letter.
+ * rollout's dead letter. While most verdicts of a version are errors that may pass, an outage, its rollouts wait.
+ *
+ * @throws CascadeError VERIFIER_ERROR_BUDGET where an outage lasts too long
  */
 export function verify(
   verifiers: Verifiers,
@@ -77,10 +85,11 @@ export function verify(
   }
   // Outlives a subscription: what is committed after an unsubscribe still counts.
   const pins = new VerifierPins(initial, maxGroups)
+  const breakers = new Breakers(options)
   return mergeMap((delivery: Delivery<Envelope<Rollout>>) => {
     const { groupId, groupSize, index } = delivery.value.value
     const written = { release: () => pins.written(groupId, index, groupSize) }
-    return judged(verifiers, options, pins, delivery.value).pipe(
+    return judged(verifiers, options, pins, breakers, delivery.value).pipe(
       map(
         (append) =>
           new Carried(append, delivery.positions, delivery.bytes, new Together([rootOf(delivery), written])),
@@ -112,12 +121,18 @@ class Failed extends Error {
   }
 }
 
+/** Errors that another try may not have; those of the rollout itself say nothing about the verifier. */
+function isOutage(error: unknown): boolean {
+  return error instanceof Failed && error.retryable
+}
+
 type Scored = Exclude<Verdict, { outcome: 'failed' }>
 
 function judged(
   verifiers: Verifiers,
   options: VerifyOptions,
   pins: VerifierPins,
+  breakers: Breakers,
   source: Envelope<Rollout>,
 ): Observable<readonly Append[]> {
   const { attempts = 3, clock } = options
@@ -147,11 +162,12 @@ function judged(
     truncated: rollout.status === 'truncated',
   }
   const topic = rewardsOf(rollout.domain)
-  return defer(() => {
+  const attempt = defer(() => {
     tries += 1
     began = clock.now()
     return once(verifier, pin.version, rollout, options)
-  }).pipe(
+  })
+  return breakers.gate(rollout.verifier, pin.codeHash, attempt, isOutage).pipe(
     retry({
       count: attempts - 1,
       delay: (error) =>

@@ -48,8 +48,10 @@ export const configSchema = z.strictObject({
       concurrency: z.int().min(1).default(64),
       attempts: z.int().min(1).default(3),
       timeoutMs: z.int().min(1).default(10_000),
+      /** While most verdicts of a verifier are errors its rollouts wait, at most so long. */
+      maxOutageMs: z.int().min(1).default(600_000),
     })
-    .default({ concurrency: 64, attempts: 3, timeoutMs: 10_000 }),
+    .default({ concurrency: 64, attempts: 3, timeoutMs: 10_000, maxOutageMs: 600_000 }),
   /** Credit of each operator: what it may hold at most. */
   credit: z
     .strictObject({

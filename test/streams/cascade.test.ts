@@ -52,7 +52,7 @@ function optionsOf(model: Model, epoch: number, over: Partial<CascadeOptions> = 
     credit: { records: 64, bytes: 1 << 20 },
     plan: { maxTokens: 16, align: 2 },
     decodeRows: 4,
-    verify: { concurrency: 3, attempts: 1, timeoutMs: 1000 },
+    verify: { concurrency: 3, attempts: 1, timeoutMs: 1000, maxOutageMs: 60_000 },
     clock: stillClock,
     scheduler: timeless,
     signal: new AbortController().signal,

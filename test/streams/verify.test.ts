@@ -87,6 +87,41 @@ describe('in virtual time', () => {
     })
   })
 
+  test('in an outage rollouts wait, one is tried now and then, and all are judged when it is over', () => {
+    marbles((helpers) => {
+      const { hot, expectObservable, flush } = helpers
+      const told: [string, boolean][] = []
+      const { v } = virtual(helpers, [...'#######', '--(v|)', '(v|)', '(v|)', '(v|)'])
+      const outage = { of: 4, share: 0.5, retryMs: 10, maxRetryMs: 10, maxOutageMs: 1000 }
+      const source = hot('(abcd)', {
+        a: delivery(0),
+        b: delivery(1, { index: 1 }),
+        c: delivery(2, { index: 2 }),
+        d: delivery(3, { index: 3 }),
+      })
+      const onOutage = (name: string, begins: boolean) => void told.push([name, begins])
+      const op = verify(v, options({ concurrency: 4, attempts: 8, outage, onOutage }))
+      const judged = { a: at(0), b: at(1), c: at(2), d: at(3) }
+      expectObservable(source.pipe(op)).toBe('12ms d 7ms (abc)', judged)
+      flush()
+      expect(told).toEqual([
+        ['exact', true],
+        ['exact', false],
+      ])
+    })
+  })
+
+  test('an outage that lasts too long is an error of the stream', () => {
+    marbles((helpers) => {
+      const { hot, expectObservable } = helpers
+      const { v } = virtual(helpers, ['#', '#', '#', '#', '#'])
+      const outage = { of: 2, share: 0.5, retryMs: 10, maxRetryMs: 10, maxOutageMs: 25 }
+      const op = verify(v, options({ attempts: 8, outage }))
+      const failure = expect.objectContaining({ code: 'VERIFIER_ERROR_BUDGET' })
+      expectObservable(hot('a', { a: delivery() }).pipe(op)).toBe('30ms #', {}, failure)
+    })
+  })
+
   test('never, empty, error, early unsubscribe', () => {
     marbles((helpers) => {
       const { cold, hot, expectObservable, expectSubscriptions, flush } = helpers

@@ -99,7 +99,13 @@ async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'don
       onReapply,
     })
     try {
-      return await cascade(probed, { ...parts, inbox })
+      const onOutage = (verifier: string, begins: boolean) =>
+        progress.note(
+          begins
+            ? `verifier ${verifier}: most verdicts are errors; its rollouts wait until it is back`
+            : `verifier ${verifier} is back`,
+        )
+      return await cascade(probed, { ...parts, inbox, onOutage })
     } finally {
       over.abort()
       await shadowing
