@@ -31,7 +31,14 @@ function rolesOver(log: MemoryLog, model: Model, once: boolean): Record<RoleName
   const { signal } = new AbortController()
   const options = { stages: [stage], credit: { records: 32, bytes: 1 << 20 }, signal, once }
   const clock = stillClock
-  const verifying = { concurrency: 2, attempts: 1, timeoutMs: 1000, maxOutageMs: 60_000, clock, scheduler: timeless }
+  const verifying = {
+    concurrency: 2,
+    attempts: 1,
+    timeoutMs: 1000,
+    maxOutageMs: 60_000,
+    clock,
+    scheduler: timeless,
+  }
   return {
     generate: () => runGenerate(log, model, { ...options, decodeRows: 8, clock }),
     verify: () => runVerify(log, verifiersOf(parity), { ...options, ...verifying }),
