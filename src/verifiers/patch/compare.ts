@@ -1,18 +1,23 @@
 import { createTwoFilesPatch } from 'diff'
 import { changedPaths, type Files } from './apply-edits.ts'
-import { ratio, type SimilarityOptions } from './similarity.ts'
+import { ratio, ratioWithin, type SimilarityOptions } from './similarity.ts'
 
 /** Lines added and removed beyond which the shortest diff is not looked for: its search takes quadratic time. */
 const maxEditLength = 4000
 
+/** Some two seconds. */
+const maxWork = 3e7
+
 export interface FileSimilarity {
   readonly path: string
   readonly ratio: number
+  /** Set where comparing characters would have taken too long. */
+  readonly unit?: 'lines'
 }
 
 /**
  * For each file that either side changes, how alike the two unified diffs of it are (three lines of context, without headers): a file that
- * only one side changes counts 0.
+ * only one side changes counts 0. Characters give way to lines where they take more than the allowed work.
  */
 export function compareChanges(
   context: Files,
@@ -28,9 +33,15 @@ export function compareChanges(
     const before = context.get(path) ?? ''
     const [a, b] = [predicted.get(path), reference.get(path)]
     if (a === b) return { path, ratio: 1 }
-    const alike = ratio(hunks(before, a ?? ''), hunks(before, b ?? ''), options)
+    const diffs = [hunks(before, a ?? ''), hunks(before, b ?? '')] as const
+    const alike = ratioWithin(...diffs, { maxWork, ...options })
     // Only equal contents are a match: diffs can agree where a deleted file and an emptied one do not.
-    return { path, ratio: Math.min(alike, 1 - Number.EPSILON) }
+    if (alike !== undefined) return { path, ratio: Math.min(alike, 1 - Number.EPSILON) }
+    return {
+      path,
+      ratio: Math.min(ratio(...diffs, { ...options, unit: 'lines' }), 1 - Number.EPSILON),
+      unit: 'lines',
+    }
   })
 }
 

@@ -86,7 +86,7 @@ function scan(lines: string[], from: number, wanted: RegExp): number | undefined
 /** The path in the line before a block, in its fence's line, or before its fence. */
 function pathAbove(lines: string[], at: number): string | undefined {
   for (let line = at - 1; line >= Math.max(0, at - 3); line--) {
-    const fence = /^\s*(?:```|~~~)\s*(.*)$/.exec(lines[line]!)
+    const fence = /^\s*(?:```|~~~|<\w+>)\s*(.*)$/.exec(lines[line]!)
     const path = asPath(fence ? fence[1]!.split(/\s+/).at(-1)! : lines[line]!, fence !== null)
     if (path !== undefined) return path
     if (!fence && lines[line]!.trim() !== '') return undefined
@@ -116,18 +116,32 @@ function isDiffStart(lines: string[], at: number): boolean {
   return line.startsWith('diff --git ') || (line.startsWith('--- ') && !!lines[at + 1]?.startsWith('+++ '))
 }
 
-/** Where a diff's lines end: at the first line that can be neither header nor part of a hunk. */
+/**
+ * Where a diff's lines end. A hunk is as long as its header says, so that an empty line inside counts as context; what follows at once and
+ * looks like a hunk's line belongs to it, and the parser then says that the header is wrong.
+ */
 function diffEnd(lines: string[], from: number): number {
-  let inHunk = false
+  let [removed, added] = [0, 0]
+  let end = from
   let at = from
   for (; at < lines.length; at++) {
     const line = lines[at]!
-    if (line.startsWith('@@')) inHunk = true
-    else if (line.startsWith('diff --git ')) inHunk = false
-    else if (!(header.test(line) || (inHunk && (line === '' || /^[ +\-\\]/.test(line))))) break
+    const inside = removed > 0 || added > 0
+    const counts = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/.exec(line)
+    if (inside && /^[ +-]|^$/.test(line)) {
+      if (!line.startsWith('+')) removed -= 1
+      if (!line.startsWith('-')) added -= 1
+    } else if (counts) {
+      removed = Number(counts[1] ?? 1)
+      added = Number(counts[2] ?? 1)
+    } else if (line === '') {
+      continue
+    } else if (!(header.test(line) || line.startsWith('@@') || (end === at && /^[ +\-\\]/.test(line)))) {
+      break
+    }
+    end = at + 1
   }
-  while (at > from && lines[at - 1] === '') at -= 1
-  return at
+  return end
 }
 
 function readDiff(lines: string[], first: number): Edit[] {

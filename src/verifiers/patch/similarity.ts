@@ -1,6 +1,8 @@
 import { CascadeError } from '../../../topics/index.ts'
 import { SuffixAutomaton } from './suffix-automaton.ts'
 
+const defaultWork = 2e8
+
 export interface SimilarityOptions {
   /** What is compared: code points, or lines without their ends. @default 'characters' */
   unit?: 'characters' | 'lines'
@@ -16,12 +18,22 @@ export interface SimilarityOptions {
  * the first in `b`, so the ratio depends on the order of its arguments. @throws `VERIFIER_FAILED` where `maxWork` is passed.
  */
 export function ratio(a: string, b: string, options: SimilarityOptions = {}): number {
-  const { unit = 'characters', autojunk = false, maxWork = 2e8 } = options
-  const [left, right, kinds] = encode(split(a, unit), split(b, unit))
-  const total = left.length + right.length
-  if (total === 0) return 1
+  const result = ratioWithin(a, b, options)
+  if (result !== undefined) return result
+  throw new CascadeError(
+    'VERIFIER_FAILED',
+    `similarity: expected at most ${options.maxWork ?? defaultWork} steps, got texts of ${a.length} and ${b.length} characters that need more`,
+  )
+}
+
+/** {@link ratio}, or undefined where it takes more than `maxWork`. */
+export function ratioWithin(a: string, b: string, options: SimilarityOptions = {}): number | undefined {
+  const { unit = 'characters', autojunk = false, maxWork = defaultWork } = options
   if (a === b) return 1
-  return (2 * matched(left, right, autojunk ? popular(right, kinds) : undefined, maxWork)) / total
+  const [left, right, kinds] = encode(split(a, unit), split(b, unit))
+  const sum = matched(left, right, autojunk ? popular(right, kinds) : undefined, maxWork)
+  const total = left.length + right.length
+  return sum === undefined ? undefined : total === 0 ? 1 : (2 * sum) / total
 }
 
 /** `SequenceMatcher(None, a, b).quick_ratio()`: an upper bound of {@link ratio} that ignores the order of symbols. */
@@ -40,8 +52,13 @@ export function quickRatio(a: string, b: string, unit: SimilarityOptions['unit']
   return (2 * shared) / total
 }
 
-/** Symbols of all matching blocks. */
-function matched(a: Int32Array, b: Int32Array, junk: Uint8Array | undefined, maxWork: number): number {
+/** Symbols of all matching blocks; undefined where it takes more than `maxWork`. */
+function matched(
+  a: Int32Array,
+  b: Int32Array,
+  junk: Uint8Array | undefined,
+  maxWork: number,
+): number | undefined {
   const query = junk ? a.map((symbol) => (symbol >= 0 && junk[symbol] ? -1 : symbol)) : a
   const automaton = new SuffixAutomaton(b.length)
   const open: [number, number, number, number][] = [[0, a.length, 0, b.length]]
@@ -50,12 +67,7 @@ function matched(a: Int32Array, b: Int32Array, junk: Uint8Array | undefined, max
   while (open.length > 0) {
     const [aLow, aHigh, bLow, bHigh] = open.pop()!
     work += aHigh - aLow + (bHigh - bLow)
-    if (work > maxWork) {
-      throw new CascadeError(
-        'VERIFIER_FAILED',
-        `similarity: expected at most ${maxWork} steps, got texts of ${a.length} and ${b.length} symbols that need more`,
-      )
-    }
+    if (work > maxWork) return undefined
     automaton.build(b, bLow, bHigh)
     const run = automaton.longest(query, aLow, aHigh)
     let { size, a: aAt, b: bAt } = run
@@ -104,9 +116,13 @@ function split(text: string, unit: SimilarityOptions['unit']): Iterable<string> 
   return unit === 'lines' ? lines(text) : text
 }
 
+const lineEnd = new RegExp(
+  ['\r\n', '\n', '\r', '\v', '\f', '\x1c', '\x1d', '\x1e', '\x85', '\u2028', '\u2029'].join('|'),
+)
+
 /** `str.splitlines()` of Python: no empty last line behind a final line end. */
 function lines(text: string): string[] {
-  const cut = text.split(/\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/)
+  const cut = text.split(lineEnd)
   if (cut.at(-1) === '') cut.pop()
   return cut
 }
