@@ -139,10 +139,27 @@ export interface Policy {
   load(checkpoint: Checkpoint): Promise<void>
 }
 
+/** What one verifier contributed to the verdict of another that combines several. */
+export interface VerdictComponent {
+  readonly verifier: string
+  readonly version: string
+  readonly codeHash: string
+  readonly outcome: 'score' | 'unparsable'
+  readonly score: number
+  readonly weight: number
+  readonly latencyMs?: number
+  readonly detail?: unknown
+}
+
 /** A verifier's judgement. An error is thrown or returned as `failed`; it is never a score. */
 export type Verdict =
-  | { readonly outcome: 'score'; readonly score: number; readonly detail?: unknown }
-  | { readonly outcome: 'unparsable'; readonly score: number; readonly detail?: unknown }
+  | {
+      readonly outcome: 'score' | 'unparsable'
+      readonly score: number
+      readonly detail?: unknown
+      /** What it was made of; each is kept in the reward's record. */
+      readonly components?: readonly VerdictComponent[]
+    }
   | {
       readonly outcome: 'failed'
       readonly code: string

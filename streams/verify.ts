@@ -30,7 +30,7 @@ import { Carried, type Delivery, rootOf, Together } from './delivery.ts'
 import { hashRollout } from './hash-rollout.ts'
 import { identityOf, perDomain } from './identity.ts'
 import { memberLost } from './member-lost.ts'
-import type { Append, Clock, Envelope, Verdict, Verifier } from './ports.ts'
+import type { Append, Clock, Envelope, Verdict, VerdictComponent, Verifier } from './ports.ts'
 import { type Pin, VerifierPins } from './verifier-pins.ts'
 
 /** Where verifiers come from. A version stays until no group is pinned to it. */
@@ -128,6 +128,16 @@ function isOutage(error: unknown): boolean {
 
 type Scored = Exclude<Verdict, { outcome: 'failed' }>
 
+function componentOf(part: VerdictComponent): RewardComponent {
+  const { outcome, latencyMs = 0, detail, ...rest } = part
+  return {
+    ...rest,
+    status: outcome === 'score' ? 'ok' : 'unparsable',
+    latencyMs,
+    ...(detail === undefined ? {} : { detail }),
+  }
+}
+
 function judged(
   verifiers: Verifiers,
   options: VerifyOptions,
@@ -180,7 +190,7 @@ function judged(
         index: rollout.index,
         kind: 'reward',
         score: verdict.score,
-        rewards: [component(verdict)],
+        rewards: [component(verdict), ...(verdict.components ?? []).map(componentOf)],
         attempts: tries,
         ...known,
       }
@@ -228,8 +238,10 @@ function once(
         const status = verdict.code === 'VERIFIER_TIMEOUT' ? 'timeout' : 'error'
         throw new Failed(verdict.code, `${of} failed: ${verdict.message}`, verdict.retryable, status)
       }
-      if (!Number.isFinite(verdict.score)) {
-        throw new Failed('NUMERIC', `${of}: expected a finite score, got ${verdict.score}`, true, 'error')
+      const scores = [verdict.score, ...(verdict.components ?? []).flatMap((c) => [c.score, c.weight])]
+      const wrong = scores.find((score) => !Number.isFinite(score))
+      if (wrong !== undefined) {
+        throw new Failed('NUMERIC', `${of}: expected a finite score, got ${wrong}`, true, 'error')
       }
       return verdict
     }),

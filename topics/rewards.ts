@@ -25,6 +25,7 @@ export const rewardSchema = z
     index: count,
     kind: z.enum(['reward', 'member-lost']),
     score: finite.optional(),
+    /** The verifier's own verdict, whose score is the reward's; behind it those that it was made of, each with its weight. */
     rewards: z.array(componentSchema),
     /** Why a lost member is lost: an error code. */
     reason: z.string().optional(),

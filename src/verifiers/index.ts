@@ -1,4 +1,5 @@
 import type { RuleVerifier } from './judge.ts'
+import { patch } from './patch/index.ts'
 import { sum } from './sum.ts'
 import { wording } from './wording.ts'
 
@@ -6,6 +7,7 @@ export type { RuleVerifier } from './judge.ts'
 
 /** Every verifier, by the name that prompts and tasks carry. */
 export const verifiers: Readonly<Record<string, () => RuleVerifier>> = {
+  patch,
   sum,
   wording,
 }

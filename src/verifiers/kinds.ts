@@ -12,7 +12,14 @@ export interface KindEntry {
 }
 
 /** To add a kind: copy the folder beside its siblings, add its line here, add its test. */
-export const kinds: readonly KindEntry[] = []
+export const kinds: readonly KindEntry[] = [
+  {
+    name: 'patch',
+    summary: 'a code change against the reference change, without running it',
+    flags: [],
+    load: async () => (await import('./patch/index.ts')).patchKind,
+  },
+]
 
 /** @throws CascadeError USAGE for a name that no kind has */
 export function kindNamed(name: string): KindEntry {

@@ -2,7 +2,7 @@ import { asyncScheduler, from, lastValueFrom, Subject, toArray } from 'rxjs'
 import type { RunHelpers } from 'rxjs/testing'
 import { describe, expect, test } from 'vitest'
 import { hashRollout } from '../../streams/hash-rollout.ts'
-import type { Append, Verdict, Verifier } from '../../streams/ports.ts'
+import type { Append, Verdict, VerdictComponent, Verifier } from '../../streams/ports.ts'
 import { pinsOf } from '../../streams/verifier-pins.ts'
 import { type Verifiers, type VerifyOptions, verify } from '../../streams/verify.ts'
 import { CascadeError, type DeadLetter, type Reward, type Rollout, rollouts } from '../../topics/index.ts'
@@ -87,41 +87,6 @@ describe('in virtual time', () => {
     })
   })
 
-  test('in an outage rollouts wait, one is tried now and then, and all are judged when it is over', () => {
-    marbles((helpers) => {
-      const { hot, expectObservable, flush } = helpers
-      const told: [string, boolean][] = []
-      const { v } = virtual(helpers, [...'#######', '--(v|)', '(v|)', '(v|)', '(v|)'])
-      const outage = { of: 4, share: 0.5, retryMs: 10, maxRetryMs: 10, maxOutageMs: 1000 }
-      const source = hot('(abcd)', {
-        a: delivery(0),
-        b: delivery(1, { index: 1 }),
-        c: delivery(2, { index: 2 }),
-        d: delivery(3, { index: 3 }),
-      })
-      const onOutage = (name: string, begins: boolean) => void told.push([name, begins])
-      const op = verify(v, options({ concurrency: 4, attempts: 8, outage, onOutage }))
-      const judged = { a: at(0), b: at(1), c: at(2), d: at(3) }
-      expectObservable(source.pipe(op)).toBe('12ms d 7ms (abc)', judged)
-      flush()
-      expect(told).toEqual([
-        ['exact', true],
-        ['exact', false],
-      ])
-    })
-  })
-
-  test('an outage that lasts too long is an error of the stream', () => {
-    marbles((helpers) => {
-      const { hot, expectObservable } = helpers
-      const { v } = virtual(helpers, ['#', '#', '#', '#', '#'])
-      const outage = { of: 2, share: 0.5, retryMs: 10, maxRetryMs: 10, maxOutageMs: 25 }
-      const op = verify(v, options({ attempts: 8, outage }))
-      const failure = expect.objectContaining({ code: 'VERIFIER_ERROR_BUDGET' })
-      expectObservable(hot('a', { a: delivery() }).pipe(op)).toBe('30ms #', {}, failure)
-    })
-  })
-
   test('never, empty, error, early unsubscribe', () => {
     marbles((helpers) => {
       const { cold, hot, expectObservable, expectSubscriptions, flush } = helpers
@@ -189,6 +154,44 @@ test('an unparsable answer has a score and says so', async () => {
     score: 0,
     rewards: [{ status: 'unparsable', score: 0 }],
   })
+})
+
+describe('a verdict made of others', () => {
+  const part = {
+    verifier: 'a',
+    version: '3',
+    codeHash: 'ha',
+    outcome: 'score',
+    score: 0.5,
+    weight: 2,
+  } as const
+  const made = (components: VerdictComponent[]): Verdict => ({ ...score(1), components }) as Verdict
+
+  test('keeps each behind its own', async () => {
+    const unparsable = { ...part, outcome: 'unparsable', latencyMs: 3, detail: { why: 'no box' } } as const
+    const [out] = await run(only(verifier(async () => made([part, unparsable]))))
+    const value = recordsOf(out!.value)[0]!.value as Reward
+    expect(value.score).toBe(1)
+    const kept = { verifier: 'a', version: '3', codeHash: 'ha', score: 0.5, weight: 2 }
+    expect(value.rewards).toEqual([
+      { verifier: 'exact', version: '1', codeHash: 'h1', status: 'ok', score: 1, weight: 1, latencyMs: 5 },
+      { ...kept, status: 'ok', latencyMs: 0 },
+      { ...kept, status: 'unparsable', latencyMs: 3, detail: { why: 'no box' } },
+    ])
+  })
+
+  test('is pinned by its own version, not by that of a part', async () => {
+    const [out] = await run(only(verifier(async () => made([part]))))
+    expect(pinsOf([rewardOf(out!.value)]).get('g1')).toMatchObject({ version: '1', codeHash: 'h1' })
+  })
+
+  test.each([{ score: Number.NaN }, { weight: Number.POSITIVE_INFINITY }])(
+    'is an error with %o',
+    async (over) => {
+      const [out] = await run(only(verifier(async () => made([{ ...part, ...over }]))))
+      expect(rewardOf(out!.value)).toMatchObject({ kind: 'member-lost', reason: 'NUMERIC' })
+    },
+  )
 })
 
 describe('an error is not a zero', () => {

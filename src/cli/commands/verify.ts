@@ -1,6 +1,7 @@
-import { createWriteStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { InvalidArgumentError } from 'commander'
 import { CascadeError } from '../../../topics/index.ts'
@@ -58,7 +59,7 @@ async function verify(entry: KindEntry, flags: Flags, context: Context): Promise
     limits: { wallMs: flags.timeout, memoryMb: flags.memory },
   }
   const toStdout = flags.out === '-'
-  const out = toStdout ? stdout : createWriteStream(resolve(cwd, flags.out))
+  const out = toStdout ? stdout : await outputFile(resolve(cwd, flags.out), flags.out)
   const written = toStdout ? undefined : finished(out)
   // Reported by the write that fails, or at the end.
   written?.catch(() => undefined)
@@ -99,6 +100,14 @@ function flagsOf(entry: KindEntry, flags: Flags): Record<string, unknown> {
     throw new CascadeError('USAGE', `--${name}: ${entry.name}: expected ${own}`)
   }
   return Object.fromEntries(given.map((name) => [name, flags[name]]))
+}
+
+async function outputFile(path: string, named: string): Promise<Writable> {
+  try {
+    return (await open(path, 'w')).createWriteStream()
+  } catch (cause) {
+    throw writeFault(cause, named)
+  }
 }
 
 function writeFault(cause: unknown, file: string): unknown {

@@ -1,0 +1,1 @@
+export { type CompositeOptions, type CompositePart, composite } from './composite.ts'

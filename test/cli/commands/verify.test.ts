@@ -1,0 +1,101 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { invoke, jsonLines } from '../invoke.ts'
+
+const edit = (to: string) => `a.txt\n<<<<<<< SEARCH\ntwo\n=======\n${to}\n>>>>>>> REPLACE\n`
+const given = { context: { 'a.txt': 'one\ntwo\n' }, reference: edit('three') }
+
+function folder(lines: readonly unknown[]): string {
+  const cwd = mkdtempSync(join(tmpdir(), 'cascade-verify-'))
+  writeFileSync(
+    join(cwd, 'cases.jsonl'),
+    lines.map((l) => `${typeof l === 'string' ? l : JSON.stringify(l)}\n`).join(''),
+  )
+  return cwd
+}
+
+const args = ['verify', 'patch', '--in', 'cases.jsonl', '--out', 'verdicts.jsonl']
+
+test('one verdict a line, in the order of the cases, however many processes judge', async () => {
+  const cases = Array.from({ length: 300 }, (_, i) => ({
+    id: `c${i}`,
+    response: edit(i % 3 ? 'three' : 'four'),
+    ...given,
+  }))
+  const cwd = folder(cases)
+  const { code, out, err } = await invoke([...args, '--jobs', '3', '--json'], { cwd })
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  const verdicts = jsonLines(readFileSync(join(cwd, 'verdicts.jsonl'), 'utf8'))
+  expect(verdicts.map((v) => v.id)).toEqual(cases.map((c) => c.id))
+  expect(verdicts[1]).toEqual({
+    id: 'c1',
+    outcome: 'score',
+    score: 1,
+    detail: expect.objectContaining({ case: 'exact' }),
+    verifier: 'patch',
+    version: '1',
+    ms: expect.any(Number),
+  })
+  expect(verdicts.filter((v) => v.score === 1)).toHaveLength(200)
+  const counts = JSON.parse(out)
+  expect(counts).toMatchObject({ kind: 'patch', cases: 300, score: 300, unparsable: 0, error: 0, errors: {} })
+  expect(counts.casesPerSecond).toBeGreaterThan(0)
+})
+
+test('what is no case is an error of its line, and no score', async () => {
+  const cwd = folder([
+    { id: 'a', response: 'nothing', ...given },
+    { id: 'b', response: 7, ...given },
+    '',
+    { id: 'c', response: edit('three'), ...given, extra: 1 },
+  ])
+  const { code, out, err } = await invoke([...args.slice(0, 5), '-'], { cwd })
+  expect(code).toBe(1)
+  const [a, b, c] = jsonLines(out)
+  expect(a).toMatchObject({ id: 'a', outcome: 'unparsable', score: -1 })
+  expect(b).toMatchObject({
+    id: 'b',
+    outcome: 'error',
+    score: null,
+    code: 'RECORD_INVALID',
+    detail: expect.stringMatching(/^patch: case: response: /),
+  })
+  expect(c).toMatchObject({ id: 'c', outcome: 'error', detail: expect.stringMatching(/extra/) })
+  expect(err).toMatch(/^3 cases · 0 above 0, mean – · 1 unparsable · 2 errors \(2 RECORD_INVALID\) · /)
+})
+
+test.each<[string, readonly unknown[], string[], RegExp]>([
+  [
+    'a line that is no JSON',
+    ['{'],
+    args,
+    /^error USAGE: .*cases\.jsonl:1: expected a JSON object, got \{\n$/,
+  ],
+  ['a case without an id', [{}], args, /cases\.jsonl:1: id: expected a string, got nothing/],
+  [
+    'a file that is not there',
+    [],
+    [...args.slice(0, 3), 'gone.jsonl', ...args.slice(4)],
+    /gone\.jsonl: expected a file of cases: ENOENT/,
+  ],
+  [
+    'an output that cannot be written',
+    [{ id: 'a' }],
+    [...args.slice(0, 5), 'no/such/folder'],
+    /no\/such\/folder: expected a file that can be written: ENOENT/,
+  ],
+  [
+    'a kind that is none',
+    [],
+    ['verify', 'poetry', ...args.slice(2)],
+    /kind: expected one of .*patch.*, got poetry/,
+  ],
+  ['a flag of another kind', [], [...args, '--bare'], /--bare: patch: expected no flag of its own/],
+  ['no jobs', [], [...args, '--jobs', '0'], /expected a whole number above 0, got 0/],
+])('%s is named', async (_, lines, argv, message) => {
+  const { code, err } = await invoke(argv, { cwd: folder(lines) })
+  expect(code).toBe(2)
+  expect(err).toMatch(message)
+})
