@@ -8,6 +8,8 @@ export interface KindEntry {
   readonly summary: string
   /** Flags of `cascade verify` that it understands. */
   readonly flags: readonly string[]
+  /** The field that a reward server's `label` is, where it is one value. */
+  readonly label?: string
   load(): Promise<CaseKind<Case>>
 }
 

@@ -22,11 +22,18 @@ async function helpOf(words: readonly string[]): Promise<string> {
 
 /** Names of commands that really are: leaves of the tree that the help texts span. */
 async function leaves(words: readonly string[]): Promise<string[][]> {
-  const [, listed] = (await helpOf(words)).split('\nCommands:\n')
-  const names = [...(listed ?? '').matchAll(/^ {2}([a-z]+)/gm)].map((m) => m[1]!).filter((n) => n !== 'help')
+  const help = await helpOf(words)
+  const [, listed] = help.split('\nCommands:\n')
+  const names = [...(listed ?? '').split('\n\n')[0]!.matchAll(/^ {2}([a-z]+)/gm)]
+    .map((m) => m[1]!)
+    .filter((n) => n !== 'help')
   return names.length === 0
     ? [[...words]]
-    : (await Promise.all(names.map((n) => leaves([...words, n])))).flat()
+    : [
+        // One with arguments of its own is a command beside those below it.
+        ...(help.includes('\nArguments:\n') ? [[...words]] : []),
+        ...(await Promise.all(names.map((n) => leaves([...words, n])))).flat(),
+      ]
 }
 
 test('every command is in docs/cli.md with exactly its options, and an example', async () => {
@@ -41,6 +48,7 @@ test('every command is in docs/cli.md with exactly its options, and an example',
     'topics tail',
     'control',
     'verify',
+    'verify serve',
     'verifiers ls',
     'verifiers stage',
     'verifiers promote',

@@ -11,10 +11,11 @@ import type { Context, Register } from '../command.ts'
 import { print } from '../output/print.ts'
 import { readCases, scoreCases } from '../verify/score-file.ts'
 import { Tally } from '../verify/tally.ts'
+import { registerServe } from './verify-serve.ts'
 
 interface Flags extends Record<string, unknown> {
-  in: string
-  out: string
+  in?: string
+  out?: string
   jobs: number
   timeout: number
   memory: number
@@ -29,12 +30,12 @@ const ahead = 128
 
 export const register: Register = (program, context) => {
   const list = kinds.map((kind) => `\n  ${kind.name.padEnd(14)}${kind.summary}`).join('')
-  program
+  const command = program
     .command('verify')
     .description('Score a file of cases with a verifier, one verdict a line in the order of the cases.')
     .argument('<kind>', `one of ${kinds.map((kind) => kind.name).join(', ')}`)
-    .requiredOption('--in <file>', 'cases, one JSON object a line')
-    .requiredOption('--out <file>', 'where the verdicts go; - is the standard output')
+    .option('--in <file>', 'cases, one JSON object a line')
+    .option('--out <file>', 'where the verdicts go; - is the standard output')
     .option('--jobs <n>', 'cases that are judged at the same time', wholeNumber, availableParallelism())
     .option('--timeout <ms>', 'a case that takes longer is an error', wholeNumber, 10_000)
     .option('--memory <mb>', 'memory of a judging process', wholeNumber, 1_024)
@@ -48,18 +49,20 @@ export const register: Register = (program, context) => {
       `\nKinds:${list}\n\nExits with 1 where a case ended in an error; an error is no score.\n\nExample:\n  $ cascade verify math --in cases.jsonl --out verdicts.jsonl --jobs 2`,
     )
     .action((name: string, flags: Flags) => verify(kindNamed(name), flags, context))
+  registerServe(command, context)
 }
 
 async function verify(entry: KindEntry, flags: Flags, context: Context): Promise<void> {
   const { cwd, signal, stdout, stderr } = context
+  const [input, output] = [file(flags, 'in'), file(flags, 'out')]
   const { version } = await entry.load()
   const options = {
     flags: flagsOf(entry, flags),
     jobs: flags.jobs,
     limits: { wallMs: flags.timeout, memoryMb: flags.memory },
   }
-  const toStdout = flags.out === '-'
-  const out = toStdout ? stdout : await outputFile(resolve(cwd, flags.out), flags.out)
+  const toStdout = output === '-'
+  const out = toStdout ? stdout : await outputFile(resolve(cwd, output), output)
   const written = toStdout ? undefined : finished(out)
   // Reported by the write that fails, or at the end.
   written?.catch(() => undefined)
@@ -67,7 +70,7 @@ async function verify(entry: KindEntry, flags: Flags, context: Context): Promise
   const stop = tally.show(stderr)
   try {
     await using judge = await openCaseJudge(entry, options)
-    const cases = readCases(resolve(cwd, flags.in))
+    const cases = readCases(resolve(cwd, input))
     const lines = scoreCases(cases, judge.submit, {
       window: flags.jobs * ahead,
       signal,
@@ -82,13 +85,20 @@ async function verify(entry: KindEntry, flags: Flags, context: Context): Promise
     await written
   } catch (cause) {
     if (!toStdout) out.destroy()
-    throw writeFault(cause, flags.out)
+    throw writeFault(cause, output)
   } finally {
     stop()
   }
   const text = flags.json ? `${JSON.stringify(tally.counts())}\n` : `${tally.line()}\n`
   await print(toStdout ? stderr : stdout, text, signal)
   if (tally.errors > 0) context.exitWith(1)
+}
+
+/** Not left to the parser: `verify serve`, which is below this command, has neither. */
+function file(flags: Flags, name: 'in' | 'out'): string {
+  const given = flags[name]
+  if (given !== undefined) return given
+  throw new CascadeError('USAGE', `--${name}: expected a file, got none`)
 }
 
 /** @throws CascadeError USAGE for a flag that this kind has no use for */

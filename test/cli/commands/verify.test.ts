@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { invoke, jsonLines } from '../invoke.ts'
+import { start } from '../run/harness.ts'
 
 const edit = (to: string) => `a.txt\n<<<<<<< SEARCH\ntwo\n=======\n${to}\n>>>>>>> REPLACE\n`
 const given = { context: { 'a.txt': 'one\ntwo\n' }, reference: edit('three') }
@@ -93,9 +94,36 @@ test.each<[string, readonly unknown[], string[], RegExp]>([
     /kind: expected one of .*patch.*, got poetry/,
   ],
   ['a flag of another kind', [], [...args, '--bare'], /--bare: patch: expected no flag of its own/],
+  ['no input', [], args.slice(0, 2), /--in: expected a file, got none/],
   ['no jobs', [], [...args, '--jobs', '0'], /expected a whole number above 0, got 0/],
 ])('%s is named', async (_, lines, argv, message) => {
   const { code, err } = await invoke(argv, { cwd: folder(lines) })
   expect(code).toBe(2)
   expect(err).toMatch(message)
+})
+
+test('serves a kind as a reward server until it is interrupted', async () => {
+  const running = start(['verify', 'serve', 'patch', '--port', '0', '--jobs', '1', '--json'])
+  await running.says('"url"')
+  const { url } = JSON.parse(running.output())
+  const post = async (path: string, body: unknown) => {
+    const answer = await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })
+    return [answer.status, await answer.json()]
+  }
+  const request = { prompt: 'change it', response: edit('three'), label: given }
+  expect(await post('/', request)).toEqual([200, 1])
+  expect(await post('/', [request, { ...request, response: edit('four') }])).toEqual([
+    200,
+    [1, expect.any(Number)],
+  ])
+  expect(await post('/verdict', request)).toEqual([
+    200,
+    expect.objectContaining({ outcome: 'score', score: 1 }),
+  ])
+  expect(await post('/', { response: 'x', label: 3 })).toEqual([
+    400,
+    { error: expect.stringMatching(/^patch case: context/) },
+  ])
+  running.kill('SIGINT')
+  expect(await running.ended).toMatchObject({ code: 0, stderr: '' })
 })

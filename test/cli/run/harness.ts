@@ -23,6 +23,8 @@ export interface Running {
   readonly ended: Promise<Ended>
   /** Resolves once its output holds the text; rejects where it ends without. */
   says(text: string): Promise<void>
+  /** Its standard output so far. */
+  output(): string
   kill(signal: NodeJS.Signals): void
 }
 
@@ -53,6 +55,7 @@ export function start(args: readonly string[], env: Record<string, string> = {})
         child.on('close', () => failed(new Error(`expected ${text}, got ${stdout}${stderr}`)))
         look()
       }),
+    output: () => stdout,
     kill: (signal) => void child.kill(signal),
   }
 }
