@@ -1,0 +1,35 @@
+import { sentences } from './sentences.ts'
+
+const piece =
+  /\.{2,}|--|[?!;@#$%&*()[\]{}<>"“”«»„‘’`]|[:,](?!\d)|(?:(?!\.{2,}|--)[^?!;@#$%&*()[\]{}<>"“”«»„‘’`:,]|[:,](?=\d))+/g
+const contraction = /^(.+?)(n't|'(?:s|m|d|ll|re|ve))$/i
+const closers = new Set(')]}>"\'”’»')
+
+/**
+ * Words and marks the way the Penn Treebank cuts them: marks apart, `don't` as `do` and `n't`, the period apart
+ * only where it ends a sentence.
+ */
+export function tokens(text: string): string[] {
+  return sentences(text).flatMap(sentenceTokens)
+}
+
+/** Tokens that hold a letter or a digit. */
+export function wordTokens(text: string): string[] {
+  return tokens(text).filter((token) => /[\p{L}\p{N}]/u.test(token))
+}
+
+function sentenceTokens(sentence: string): string[] {
+  const pieces = sentence.match(/\S+/g)?.flatMap((chunk) => chunk.match(piece) ?? []) ?? []
+  let last = pieces.length - 1
+  while (last > 0 && closers.has(pieces[last]!)) last--
+  return pieces.flatMap((one, i) => parts(one, i === last))
+}
+
+function parts(word: string, last: boolean): string[] {
+  if (word.length === 1) return [word]
+  if (last && /[^.]\.$/.test(word)) return [...parts(word.slice(0, -1), false), '.']
+  if (word.startsWith("'") && !/^'(?:re|ve|ll|m|t|s|d|n)/i.test(word)) return ["'", ...parts(word.slice(1), false)]
+  if (word.endsWith("'")) return [...parts(word.slice(0, -1), false), "'"]
+  const cut = contraction.exec(word)
+  return cut ? [cut[1]!, cut[2]!] : [word]
+}
