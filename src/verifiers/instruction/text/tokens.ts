@@ -26,10 +26,12 @@ function sentenceTokens(sentence: string): string[] {
 }
 
 function parts(word: string, last: boolean): string[] {
-  if (word.length === 1) return [word]
-  if (last && /[^.]\.$/.test(word)) return [...parts(word.slice(0, -1), false), '.']
-  if (word.startsWith("'") && !/^'(?:re|ve|ll|m|t|s|d|n)/i.test(word)) return ["'", ...parts(word.slice(1), false)]
-  if (word.endsWith("'")) return [...parts(word.slice(0, -1), false), "'"]
-  const cut = contraction.exec(word)
-  return cut ? [cut[1]!, cut[2]!] : [word]
+  const stop = last && /[^.]\.$/.test(word) ? ['.'] : []
+  let body = word.slice(0, word.length - stop.length)
+  const opened = /^'(?!re|ve|ll|m|t|s|d|n)./i.test(body) ? ["'"] : []
+  body = body.slice(opened.length)
+  const closed = body.length > 1 && body.endsWith("'") ? ["'"] : []
+  body = body.slice(0, body.length - closed.length)
+  const cut = contraction.exec(body)
+  return [...opened, ...(cut ? [cut[1]!, cut[2]!] : [body]), ...closed, ...stop]
 }
