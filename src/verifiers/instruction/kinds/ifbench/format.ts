@@ -88,18 +88,20 @@ function thesis(text: string): boolean {
   return rest.slice(3, end).trim() !== '' && rest.slice(end + 4).trim() !== ''
 }
 
-/** Two sentences or more, then nothing but two bullets or more. */
+/** Two sentences or more, empty lines among them allowed, then nothing but two bullets or more. */
 function sentencesThenBullets(text: string): boolean {
   let written = 0
   let bullets = 0
-  for (const line of text.split('\n').map((one) => one.trim())) {
+  for (const line of text
+    .trim()
+    .split('\n')
+    .map((one) => one.trim())) {
     if (line.startsWith('*')) {
       if (written < 2) return false
       bullets++
     } else {
-      const own = sentences(line).length
-      if (bullets > 0 || own === 0) return false
-      written += own
+      if (bullets > 0) return false
+      written += sentences(line).length
     }
   }
   return bullets >= 2

@@ -3,10 +3,13 @@ import { type Kinds, kind, percentage } from '../../kind.ts'
 import { sentences } from '../../text/sentences.ts'
 import { stopWords } from '../../text/stop-words.ts'
 import { tokens } from '../../text/tokens.ts'
-import { plainWords, wordRuns } from '../../text/words.ts'
+import { plainWords, stripEnd, wordRuns } from '../../text/words.ts'
 
+const quotes: ReadonlySet<string> = new Set('"\'”’')
+
+/** Sentences that end in the mark, also where a quote closes behind it. */
 function ending(parts: readonly string[], mark: string): number {
-  return parts.filter((part) => part.endsWith(mark)).length
+  return parts.filter((part) => stripEnd(part, quotes).endsWith(mark)).length
 }
 
 function trigrams(text: string): Set<string> {
