@@ -68,6 +68,6 @@ function endsSentence(one: string, next: string): boolean {
 function startOf(next: string): 'sentence' | 'inside' | 'unknown' {
   if (/^[;:,.!?]$/.test(next)) return 'inside'
   if (/^\p{Ll}/u.test(next)) return 'inside'
-  const word = next.replace(/[.,]$/, '')
+  const word = next.length > 2 ? next.replace(/[.,]$/, '') : next
   return /^\p{Lu}/u.test(word) && commonWords.has(word.toLowerCase()) ? 'sentence' : 'unknown'
 }
