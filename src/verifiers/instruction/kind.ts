@@ -31,6 +31,8 @@ export function compare(count: number, how: z.infer<typeof relation>, threshold:
 
 export const count = z.int().min(0)
 export const ordinal = z.int().min(1)
+/** Text to find: a blank one would be found anywhere. */
+export const wording = z.string().refine((text) => text.trim() !== '', 'expected more than spaces')
 /** Words to look for are short: the search is linear in the text only for a needle of bounded length. */
-export const phrase = z.string().min(1).max(500)
+export const phrase = wording.max(500)
 export const percentage = z.number().min(0).max(100)

@@ -21,7 +21,10 @@ describe('every instruction', () => {
       expect(() => judgeOne(id, { ...kwargs, unheard_of: 1 }, pass)).toThrow(
         /instructions\[0\]\.kwargs.*unheard_of/,
       )
-      for (const key of Object.keys(kwargs)) {
+      for (const [key, value] of Object.entries(kwargs)) {
+        if (typeof value === 'string' && key !== 'reference_text') {
+          expect(() => judgeOne(id, { ...kwargs, [key]: '' }, pass)).toThrow(`kwargs.${key}`)
+        }
         expect(() => judgeOne(id, { ...kwargs, [key]: null }, pass)).toThrow(`kwargs.${key}`)
         expect(() => judgeOne(id, { ...kwargs, [key]: {} }, pass)).toThrow(`kwargs.${key}`)
       }

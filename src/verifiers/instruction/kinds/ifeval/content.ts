@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { compare, count, type Kinds, kind, phrase, relation } from '../../kind.ts'
+import { compare, count, type Kinds, kind, phrase, relation, wording } from '../../kind.ts'
 import { languageOf } from '../../text/language.ts'
 import { tokens } from '../../text/tokens.ts'
 import { isLower, isUpper, stripEnd } from '../../text/words.ts'
@@ -50,10 +50,10 @@ export const content: Kinds = {
     hasPostscript(text, asked.postscript_marker.trim()),
   ),
   'combination:two_responses': kind({}, twoResponses),
-  'combination:repeat_prompt': kind({ prompt_to_repeat: z.string().min(1) }, (text, asked) =>
+  'combination:repeat_prompt': kind({ prompt_to_repeat: wording }, (text, asked) =>
     text.trim().toLowerCase().startsWith(asked.prompt_to_repeat.trim().toLowerCase()),
   ),
-  'startend:end_checker': kind({ end_phrase: z.string().min(1) }, (text, asked) =>
+  'startend:end_checker': kind({ end_phrase: wording }, (text, asked) =>
     stripEnd(text.trim(), quote).toLowerCase().endsWith(asked.end_phrase.trim().toLowerCase()),
   ),
   'startend:quotation': kind({}, (text) => {
