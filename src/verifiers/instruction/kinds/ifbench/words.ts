@@ -1,8 +1,8 @@
-import nlp from 'compromise/two'
 import { syllable } from 'syllable'
 import { count, type Kinds, kind, ordinal, phrase } from '../../kind.ts'
 import { sentences } from '../../text/sentences.ts'
 import { tokens, wordTokens } from '../../text/tokens.ts'
+import { startsWithVerb } from '../../text/verb.ts'
 import {
   marksAndBlank,
   plainWords,
@@ -12,13 +12,6 @@ import {
   stripStart,
   withoutMarks,
 } from '../../text/words.ts'
-
-/** The tagger sees the start of the first sentence only: enough to tell its first word. */
-const tagged = 200
-
-function startsWithVerb(text: string): boolean {
-  return nlp(text.trim().slice(0, tagged)).terms().first().has('#Verb')
-}
 
 function alphabetical(text: string): boolean {
   const first = plainWords(text).map((word) => word.charCodeAt(0) - 97)
