@@ -1,7 +1,7 @@
 import { syllable } from 'syllable'
 import { count, type Kinds, kind, ordinal, phrase } from '../../kind.ts'
 import { sentences } from '../../text/sentences.ts'
-import { tokens, wordTokens } from '../../text/tokens.ts'
+import { wordTokens } from '../../text/tokens.ts'
 import { startsWithVerb } from '../../text/verb.ts'
 import {
   marksAndBlank,
@@ -94,9 +94,7 @@ export const wordKinds: Kinds = {
     return word?.toLowerCase() === asked.keyword.trim().toLowerCase()
   }),
   'words:words_position': kind({ keyword: phrase }, (text, asked) => {
-    const words = tokens(text)
-      .filter((token) => /[\p{L}\p{N}]/u.test(token))
-      .map((token) => token.toLowerCase())
+    const words = wordTokens(text).map((token) => token.toLowerCase())
     const word = asked.keyword.trim().toLowerCase()
     return words.length >= 2 && words[1] === word && words.at(-2) === word
   }),
