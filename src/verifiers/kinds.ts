@@ -16,6 +16,12 @@ export interface KindEntry {
 /** To add a kind: copy the folder beside its siblings, add its line here, add its test. */
 export const kinds: readonly KindEntry[] = [
   {
+    name: 'instruction',
+    summary: 'the 83 checkable instructions of IFEval and IFBench, strict or loose',
+    flags: ['share'],
+    load: async () => (await import('./instruction/index.ts')).instructionKind,
+  },
+  {
     name: 'patch',
     summary: 'a code change against the reference change, without running it',
     flags: [],

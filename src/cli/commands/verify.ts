@@ -23,7 +23,7 @@ interface Flags extends Record<string, unknown> {
 }
 
 /** Flags that only some kinds understand. */
-const kindFlags = ['bare', 'partial', 'sandbox', 'model'] as const
+const kindFlags = ['bare', 'share', 'partial', 'sandbox', 'model'] as const
 
 /** Cases under way for each job, so that no process waits for the next. */
 const ahead = 128
@@ -40,6 +40,7 @@ export const register: Register = (program, context) => {
     .option('--timeout <ms>', 'a case that takes longer is an error', wholeNumber, 10_000)
     .option('--memory <mb>', 'memory of a judging process', wholeNumber, 1_024)
     .option('--bare', "math: a response is the answer's expression alone")
+    .option('--share', 'instruction: the share of instructions that are followed is the score')
     .option('--partial', 'code: the share of tests that pass is the score')
     .option('--sandbox <layer>', 'code: wasm or bubblewrap')
     .option('--model <path>', 'the model that the kind judges with')
