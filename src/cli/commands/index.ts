@@ -31,7 +31,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'report', summary: 'what a run has reached, from its log', load: () => import('./report.ts') },
   {
     name: 'replay',
-    summary: 'go through stored rollouts again: inspect them, or rebuild the weights',
+    summary: 'stored rollouts again: inspect, rebuild the weights, judge anew',
     load: () => import('./replay.ts'),
   },
   {
