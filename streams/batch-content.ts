@@ -18,6 +18,8 @@ import { tokenWeights, type Weighted } from './normaliser.ts'
 import { permuteRewards } from './permute-rewards.ts'
 import type { TopicLog } from './ports.ts'
 
+type Reads = Pick<TopicLog, 'fetch'>
+
 /** What a gradient batch is made of. */
 export interface Content {
   /** Group ids, or demonstration ids, in the order in which the step lists them. */
@@ -27,7 +29,7 @@ export interface Content {
 }
 
 /** The demonstrations of an SFT step: every response token weighs the same, over the whole batch. */
-export async function supervised(log: TopicLog, stage: SftStage, closed: BatchClosed): Promise<Content> {
+export async function supervised(log: Reads, stage: SftStage, closed: BatchClosed): Promise<Content> {
   const range = closed.demonstrations
   if (!range) throw broken(`control: step ${closed.step} of ${stage.name} names no demonstrations`)
   const rows: Row[] = []
@@ -54,7 +56,7 @@ export async function supervised(log: TopicLog, stage: SftStage, closed: BatchCl
 
 /** The trained members of an RL step's groups, in the order of `batch-closed` and of sample index. */
 export async function explored(
-  log: TopicLog,
+  log: Reads,
   stage: RlStage,
   closed: BatchClosed,
   seed: number,
@@ -102,7 +104,7 @@ export async function explored(
   }
 }
 
-async function outcomesOf(log: TopicLog, stage: RlStage, closed: BatchClosed): Promise<GroupOutcome[]> {
+async function outcomesOf(log: Reads, stage: RlStage, closed: BatchClosed): Promise<GroupOutcome[]> {
   const outcomes: GroupOutcome[] = []
   for (const { groupId, outcomeOffset, hash } of closed.groups) {
     const outcome = (await recordAt(log, advantages(stage.domain), outcomeOffset))?.value
@@ -117,7 +119,7 @@ async function outcomesOf(log: TopicLog, stage: RlStage, closed: BatchClosed): P
 }
 
 async function rolloutOf(
-  log: TopicLog,
+  log: Reads,
   domain: string,
   member: GroupMember,
   closed: BatchClosed,

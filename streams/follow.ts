@@ -28,7 +28,7 @@ export async function follow<T>(
 
 /** The one record at an offset. @throws `LOG_OFFSET_GONE` where it was removed. */
 export async function recordAt<T>(
-  log: TopicLog,
+  log: Pick<TopicLog, 'fetch'>,
   topic: Topic<T>,
   offset: number,
 ): Promise<Envelope<T> | undefined> {

@@ -1,9 +1,10 @@
 import type { OperatorFunction } from 'rxjs'
-import { advantages, CascadeError, type GroupOutcome, type Reward } from '../topics/index.ts'
-import { type AdvantageOptions, groupAdvantages, type Judged } from './advantages.ts'
+import { advantages, type Reward } from '../topics/index.ts'
+import type { AdvantageOptions } from './advantages.ts'
 import { Carried, type Delivery, rootOf } from './delivery.ts'
 import { tooMany } from './group-delivery.ts'
-import { type Identity, identityOf, perDomain } from './identity.ts'
+import { GroupMembers } from './group-members.ts'
+import { perDomain } from './identity.ts'
 import { operate } from './operate.ts'
 import type { Append, Envelope, Position } from './ports.ts'
 
@@ -12,15 +13,6 @@ export interface GroupRewardsOptions {
   maxOpen: number
   /** How the advantages of a stage are computed. */
   advantages: (stage: string) => AdvantageOptions
-}
-
-/** An open group: ids and numbers only, never tokens. */
-interface Open {
-  readonly identity: Identity
-  readonly members: Map<number, Judged>
-  readonly positions: Position[]
-  verifier: string
-  verifierVersion: string
 }
 
 /**
@@ -36,82 +28,27 @@ export function group(
 ): OperatorFunction<Delivery<Envelope<Reward>>, Delivery<readonly Append[]>> {
   const topicOf = perDomain(advantages)
   return operate((out) => {
-    const groups = new Map<string, Open>()
+    const groups = new Map<string, { state: GroupMembers; positions: Position[] }>()
     return {
       next(delivery) {
         const reward = delivery.value.value
         let open = groups.get(reward.groupId)
         if (!open) {
           if (groups.size >= options.maxOpen) throw tooMany(options.maxOpen)
-          open = {
-            identity: identityOf(reward),
-            members: new Map(),
-            positions: [],
-            verifier: '',
-            verifierVersion: '',
-          }
+          open = { state: new GroupMembers(reward), positions: [] }
           groups.set(reward.groupId, open)
         }
-        add(open, reward)
+        open.state.add(reward)
         for (const p of delivery.positions) open.positions.push(p)
-        if (open.members.size < open.identity.groupSize) {
+        if (!open.state.whole) {
           delivery.release()
           return
         }
         groups.delete(reward.groupId)
-        const value = close(open, options.advantages(reward.stage))
+        const value = open.state.outcome(options.advantages(reward.stage))
         const append = [{ topic: topicOf(reward.domain), value } as Append]
         out.next(new Carried<readonly Append[]>(append, open.positions, delivery.bytes, rootOf(delivery)))
       },
     }
   })
-}
-
-function add(open: Open, reward: Reward): void {
-  const { groupId, groupSize } = open.identity
-  const complain = (problem: string) =>
-    new CascadeError('STREAM_PROTOCOL', `rewards.${reward.domain}: group ${groupId}: ${problem}`, {
-      context: { rolloutId: reward.id },
-    })
-  if (reward.groupSize !== groupSize) {
-    throw complain(
-      `expected a group of ${groupSize}, got one of ${reward.groupSize} in member ${reward.index}`,
-    )
-  }
-  if (reward.index >= groupSize) {
-    throw complain(`expected a member index below ${groupSize}, got ${reward.index}`)
-  }
-  if (open.members.has(reward.index)) throw complain(`expected member ${reward.index} once, got it twice`)
-  const component = reward.kind === 'reward' ? reward.rewards[0] : undefined
-  if (component && open.verifier === '') {
-    open.verifier = component.verifier
-    open.verifierVersion = component.version
-  } else if (
-    component &&
-    (component.verifier !== open.verifier || component.version !== open.verifierVersion)
-  ) {
-    throw complain(
-      `expected verifier ${open.verifier} ${open.verifierVersion} throughout, got ${component.verifier} ${component.version} for member ${reward.index}`,
-    )
-  }
-  open.members.set(reward.index, {
-    rolloutId: reward.id,
-    index: reward.index,
-    rolloutOffset: reward.rolloutOffset,
-    rolloutHash: reward.rolloutHash,
-    ...(reward.kind === 'reward' ? { reward: reward.score } : {}),
-    responseLength: reward.responseLength,
-    truncated: reward.truncated,
-  })
-}
-
-function close(open: Open, options: AdvantageOptions): GroupOutcome {
-  const outcome = groupAdvantages([...open.members.values()], options)
-  const scored = outcome.outcome !== 'lost'
-  return {
-    ...open.identity,
-    ...outcome,
-    verifier: scored ? open.verifier : '',
-    verifierVersion: scored ? open.verifierVersion : '',
-  }
 }

@@ -38,24 +38,31 @@ export function pack(
       return source.pipe(
         concatMap(async (delivery) => {
           const record = delivery.value.value
-          return derive(delivery, fence.admits(record) ? await packed(log, options, record) : [])
+          const value = fence.admits(record) ? await gradientBatchOf(log, options, record) : undefined
+          const append: Append[] = value ? [{ topic: gradientBatches, value }] : []
+          return derive<readonly Append[]>(delivery, append)
         }),
       )
     })
 }
 
-async function packed(log: TopicLog, options: PackOptions, record: Control): Promise<Append[]> {
+/** What a control record asks the update sink for, if anything. Errors: those of {@link pack}. */
+export async function gradientBatchOf(
+  log: Pick<TopicLog, 'fetch'>,
+  options: PackOptions,
+  record: Control,
+): Promise<GradientBatch | undefined> {
   if (record.type === 'stage-drain') {
     const { domain } = stageNamed(options, record.stage)
-    return [{ topic: gradientBatches, value: flush(record, domain) }]
+    return flush(record, domain)
   }
-  if (record.type !== 'batch-closed' || record.version === record.baseVersion) return []
+  if (record.type !== 'batch-closed' || record.version === record.baseVersion) return undefined
   const stage = stageNamed(options, record.stage)
   const content =
     stage.kind === 'sft'
       ? await supervised(log, stage, record)
       : await explored(log, stage, record, options.seed)
-  const value: GradientBatch = {
+  return {
     id: `${record.stage}/${record.step}`,
     kind: 'batch',
     stage: stage.name,
@@ -82,7 +89,6 @@ async function packed(log: TopicLog, options: PackOptions, record: Control): Pro
     checkpoint: record.step % stage.checkpointEvery === 0 && record.step < stage.steps,
     stats: content.stats,
   }
-  return [{ topic: gradientBatches, value }]
 }
 
 function flush({ stage, steps, version }: StageDrain, domain: string): GradientBatch {

@@ -152,7 +152,8 @@ function judged(
   let tries = 0
   let began = 0
   const component = (verdict: Scored | Failed): RewardComponent => ({
-    verifier: rollout.verifier,
+    // The name that a prompt asks for may be served by another verifier.
+    verifier: verifier?.name ?? rollout.verifier,
     version: pin.version,
     codeHash: pin.codeHash,
     ...(verdict instanceof Failed

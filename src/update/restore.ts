@@ -47,19 +47,9 @@ export async function restoreSink(options: RestoreOptions): Promise<UpdateSink> 
     await log.commit({ append: [{ topic: checkpoints, value }], settle: [] })
     return sink
   }
-  let stage: string | undefined
-  if (last.reason === 'interval') {
-    // In the middle of a stage: what its KL term refers to is the checkpoint that it began from.
-    const before = records.findLast((c) => c.reason !== 'interval')
-    if (!before)
-      throw new CascadeError('CHECKPOINT_NOT_FOUND', `checkpoints: expected one before stage ${last.stage}`)
-    await loadCheckpoint(versioned, store, before)
-    await versioned.engine.setReference()
-    stage = last.stage
-  }
   // What a crash left half-written, or written and never committed.
   await store.prune(keptOf(records, keepLast))
-  await loadCheckpoint(versioned, store, last)
+  const stage = await loadWithReference(versioned, store, last, records)
   const sink = engineSink({
     versioned,
     store,
@@ -79,4 +69,34 @@ export async function restoreSink(options: RestoreOptions): Promise<UpdateSink> 
     if (batch.value.kind === 'batch') await sink.apply(batch.value, offset)
   }
   return sink
+}
+
+/**
+ * A committed checkpoint as a run stood at it: in the middle of a stage, what the KL term refers to is the checkpoint that the stage
+ * began from. Returns that stage, or nothing between two stages.
+ *
+ * @param records those committed, in order, the checkpoint among them
+ * @throws `CHECKPOINT_NOT_FOUND`, `CHECKPOINT_INVALID`, `CHECKPOINT_SHAPE`
+ */
+export async function loadWithReference(
+  versioned: VersionedEngine,
+  store: CheckpointStore,
+  checkpoint: Checkpoint,
+  records: readonly Checkpoint[],
+): Promise<string | undefined> {
+  let stage: string | undefined
+  if (checkpoint.reason === 'interval') {
+    const before = records.slice(0, records.indexOf(checkpoint)).findLast((c) => c.reason !== 'interval')
+    if (!before) {
+      throw new CascadeError(
+        'CHECKPOINT_NOT_FOUND',
+        `checkpoints: expected one before stage ${checkpoint.stage}`,
+      )
+    }
+    await loadCheckpoint(versioned, store, before)
+    await versioned.engine.setReference()
+    stage = checkpoint.stage
+  }
+  await loadCheckpoint(versioned, store, checkpoint)
+  return stage
 }

@@ -30,6 +30,11 @@ export const commands: readonly CommandEntry[] = [
   },
   { name: 'report', summary: 'what a run has reached, from its log', load: () => import('./report.ts') },
   {
+    name: 'replay',
+    summary: 'stored rollouts again: inspect, rebuild the weights, judge anew',
+    load: () => import('./replay.ts'),
+  },
+  {
     name: 'topics',
     summary: 'list, print and follow the topics of a run',
     load: () => import('./topics.ts'),

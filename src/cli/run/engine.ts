@@ -23,14 +23,8 @@ export function engineOf(config: CascadeConfig, deterministic: boolean): Promise
  * @throws `PROFILE_MISMATCH` for a deterministic run.
  */
 export function compareProfile(manifest: Manifest, engine: Engine): string | undefined {
-  const now: Record<string, unknown> = { ...engine.profile }
-  const differing = Object.keys({ ...manifest.profile, ...now }).filter(
-    (key) => !isDeepStrictEqual(manifest.profile[key], now[key]),
-  )
-  if (differing.length === 0) return undefined
-  const list = differing
-    .map((key) => `${key}: expected ${String(manifest.profile[key])}, got ${String(now[key])}`)
-    .join('; ')
+  const list = profileDifference(manifest, engine)
+  if (list === undefined) return undefined
   if (manifest.deterministic) {
     throw new CascadeError(
       'PROFILE_MISMATCH',
@@ -38,4 +32,19 @@ export function compareProfile(manifest: Manifest, engine: Engine): string | und
     )
   }
   return `numeric profile differs from the run's (${list}): results go on, but not bit for bit`
+}
+
+/** How the numeric profile of an engine differs from the one that a run was computed on, if it does. */
+export function profileDifference(
+  manifest: Pick<Manifest, 'profile'>,
+  engine: Pick<Engine, 'profile'>,
+): string | undefined {
+  const now: Record<string, unknown> = { ...engine.profile }
+  const differing = Object.keys({ ...manifest.profile, ...now }).filter(
+    (key) => !isDeepStrictEqual(manifest.profile[key], now[key]),
+  )
+  if (differing.length === 0) return undefined
+  return differing
+    .map((key) => `${key}: expected ${String(manifest.profile[key])}, got ${String(now[key])}`)
+    .join('; ')
 }

@@ -17,8 +17,8 @@ export type UserJudge = (
 ) => number | Verdict | Promise<number | Verdict>
 
 const verdictSchema = z.discriminatedUnion('outcome', [
-  z.object({ outcome: z.literal('score'), score: z.number(), detail: z.unknown() }),
-  z.object({ outcome: z.literal('unparsable'), score: z.number(), detail: z.unknown() }),
+  z.object({ outcome: z.literal('score'), score: z.number(), detail: z.unknown().optional() }),
+  z.object({ outcome: z.literal('unparsable'), score: z.number(), detail: z.unknown().optional() }),
   z.object({
     outcome: z.literal('failed'),
     code: z.string(),

@@ -74,6 +74,15 @@ describe('refuses', () => {
   })
 })
 
+test('a verdict may leave out its detail', async () => {
+  const answers = ["{ outcome: 'score', score: 1 }", "{ outcome: 'unparsable', score: 0 }", '0.5']
+  for (const answer of answers) {
+    expect(await tried({ 'a.js': `export const judge = () => (${answer})` }, 'a.js')).toMatchObject({
+      samples: null,
+    })
+  }
+})
+
 test('options reach the function that makes the judge', async () => {
   await expect(tried(strict, 'strict.ts', { scale: 0.1 })).rejects.toThrow(
     'expected a score of at least 0.5, got 0.1',
