@@ -84,6 +84,7 @@ export function llmJudge({ clock, ...given }: JudgeOptions): JudgeVerifier {
   }
   const options = parsed.data
   const { name, url, model, criteria, template, scale, temperature, maxTokens, jsonMode } = options
+  const deciding = { name, url, model, criteria, template, scale, temperature, maxTokens, jsonMode }
   const meter = new Meter({ ...options, clock })
 
   const ask = async (question: Question, signal: AbortSignal): Promise<Verdict> => {
@@ -120,9 +121,7 @@ export function llmJudge({ clock, ...given }: JudgeOptions): JudgeVerifier {
   return Object.freeze({
     name,
     version: '1',
-    codeHash: codeHash(sources(), {
-      ...{ name, url, model, criteria, template, scale, temperature, maxTokens, jsonMode },
-    }),
+    codeHash: codeHash(sources(), deciding),
     ask,
     get spent() {
       return meter.spent
@@ -147,8 +146,12 @@ function filled(
 ): string {
   const known = typeof reference === 'string' ? reference : reference == null ? '' : JSON.stringify(reference)
   const values: Record<string, string> = {
-    ...{ criteria, prompt, response, reference: known },
-    ...{ min: String(min), max: String(max) },
+    criteria,
+    prompt,
+    response,
+    reference: known,
+    min: String(min),
+    max: String(max),
   }
   return template.replace(
     /\{(criteria|prompt|response|reference|min|max)\}/g,

@@ -176,6 +176,7 @@ describe('malformed', () => {
     ['no-header', '```diff\n-two\n+TWO\n```'],
     ['file-exists', '--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new'],
     ['bad-path', block('../../etc/passwd', '', 'me\n')],
+    ['too-many', block('src/a.py', 'two\n', 'two\n').repeat(501)],
     ['too-long', 'x'.repeat(1_000_001)],
   ])('%s', (reason, response) => {
     expect(judged(response)).toMatchObject({
