@@ -158,6 +158,16 @@ describe('scores', () => {
   })
 })
 
+test('a hunk of lines that are all alike is given up', () => {
+  const same = (n: number) => ' x\n'.repeat(n)
+  const hunk = `--- a/f\n+++ b/f\n@@ -1,20001 +1,20001 @@\n${same(20_000)} y\n`
+  const files = { f: 'x\n'.repeat(40_000), g: 'a\n' }
+  expect(judged(hunk, block('g', 'a\n', 'b\n'), verifier, files)).toMatchObject({
+    score: -1,
+    detail: { reason: 'no-match', message: expect.stringContaining('comparisons') },
+  })
+})
+
 describe('malformed', () => {
   test.each([
     ['no-match', block('src/a.py', 'zwei\n', 'TWO\n')],
