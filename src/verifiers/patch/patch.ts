@@ -87,7 +87,7 @@ function checked(given: PatchOptions): z.infer<typeof patchOptions> {
   if (parsed.data.semantic) {
     throw new CascadeError(
       'CONFIG_INVALID',
-      `patch: semantic: expected none (lexical similarity), got ${parsed.data.semantic}, for which no model is configured`,
+      `patch: semantic: expected none (lexical similarity), got ${parsed.data.semantic}, for which no model is configured (judgedPatch takes a judge)`,
     )
   }
   return parsed.data
