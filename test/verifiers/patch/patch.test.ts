@@ -177,6 +177,7 @@ describe('malformed', () => {
     ['unknown-file', twoDiff.replaceAll('src/a.py', 'c.py')],
     ['empty-search', block('src/a.py', '', 'TWO\n')],
     ['no-path', '<<<<<<< SEARCH\ntwo\n=======\nTWO\n>>>>>>> REPLACE'],
+    ['no-path', 'diff --git src/a.py src/b.py\nnew file mode 100644'],
     ['unterminated', 'src/a.py\n<<<<<<< SEARCH\ntwo\n=======\nTWO\n'],
     ['unterminated', 'src/a.py\n<<<<<<< SEARCH\ntwo\n'],
     ['bad-diff', twoDiff.replace('-1,3', '-1,5')],
