@@ -3,6 +3,8 @@ import { type Edit, MalformedPatch } from './find-edits.ts'
 
 export type Files = ReadonlyMap<string, string>
 
+const maxCompared = 2e7
+
 /** Files after all edits, one after the other. @throws MalformedPatch where one does not fit. */
 export function applyEdits(context: Files, edits: readonly Edit[], fuzz = 0): Files {
   const files = new Map(context)
@@ -73,7 +75,16 @@ function patch(files: Map<string, string>, change: StructuredPatch, fuzz: number
 }
 
 function applied(text: string, change: StructuredPatch, path: string, fuzz: number): string {
-  const after = applyPatch(text, change, { fuzzFactor: fuzz })
+  // A hunk is tried at every line: one of many lines that are all alike would take quadratic time.
+  let compared = 0
+  const compareLine = (_: number, line: string, _operation: string, wanted: string) => {
+    compared += 1
+    if (compared > maxCompared) {
+      throw new MalformedPatch('no-match', `${path}: a hunk fits nowhere in ${maxCompared} comparisons`)
+    }
+    return line === wanted
+  }
+  const after = applyPatch(text, change, { fuzzFactor: fuzz, compareLine })
   if (after === false) throw new MalformedPatch('no-match', `${path}: a hunk does not fit the file`)
   return after
 }

@@ -3,10 +3,10 @@ import { changedPaths, type Files } from './apply-edits.ts'
 import { ratio, ratioWithin, type SimilarityOptions } from './similarity.ts'
 
 /** Lines added and removed beyond which the shortest diff is not looked for: its search takes quadratic time. */
-const maxEditLength = 4000
+const maxEditLength = 2000
 
-/** Some two seconds. */
-const maxWork = 3e7
+/** About a second. */
+const maxWork = 1e7
 
 export interface FileSimilarity {
   readonly path: string

@@ -151,6 +151,9 @@ function readDiff(lines: string[], first: number): Edit[] {
   } catch (error) {
     throw new MalformedPatch('bad-diff', `the diff at line ${first}: ${(error as Error).message}`)
   }
+  if (patches.some((patch) => patch.oldFileName === undefined && (patch.isGit || patch.hunks.length > 0))) {
+    throw new MalformedPatch('no-path', `the diff at line ${first}: a file whose path cannot be read`)
+  }
   const named = patches.filter((patch) => patch.oldFileName !== undefined)
   for (const patch of named) {
     if (patch.isBinary) throw new MalformedPatch('binary', `the diff at line ${first}: a binary file`)

@@ -1,3 +1,4 @@
+export { judgedPatch, patchCriteria } from './judged-patch.ts'
 export {
   type PatchCase,
   type PatchOptions,

@@ -26,6 +26,8 @@ export const patchOptions = z.strictObject({
   autojunk: z.boolean().default(false),
   /** What scores a patch that is not the reference itself, instead of lexical similarity. */
   semantic: z.enum(['embedding', 'judge']).optional(),
+  /** Responses of more edits are malformed: each rewrites a file. */
+  maxEdits: z.int().min(1).default(500),
   /** Longer responses are malformed. */
   maxResponse: z.int().min(1).default(1_000_000),
 })
@@ -96,7 +98,7 @@ function checked(given: PatchOptions): z.infer<typeof patchOptions> {
   if (parsed.data.semantic) {
     throw new CascadeError(
       'CONFIG_INVALID',
-      `patch: semantic: expected none (lexical similarity), got ${parsed.data.semantic}, for which no model is configured`,
+      `patch: semantic: expected none (lexical similarity), got ${parsed.data.semantic}, for which no model is configured (judgedPatch takes a judge)`,
     )
   }
   return parsed.data
@@ -111,7 +113,7 @@ function judge(text: string, groundTruth: unknown, options: z.infer<typeof patch
   const context: Files = new Map(Object.entries(truth.data.context))
   const reference = referenceFiles(context, truth.data.reference)
   if (typeof reference === 'string') return badTruth('patch', `reference: ${reference}`)
-  const { formatPenalty, fuzz, unit, autojunk, maxResponse } = options
+  const { formatPenalty, fuzz, unit, autojunk, maxEdits, maxResponse } = options
   const malformed = (reason: string, message: string): Verdict => ({
     outcome: 'score',
     score: formatPenalty,
@@ -125,6 +127,9 @@ function judge(text: string, groundTruth: unknown, options: z.infer<typeof patch
     const edits = findEdits(text)
     if (edits.length === 0)
       return { outcome: 'unparsable', score: formatPenalty, detail: { case: 'no-patch' } }
+    if (edits.length > maxEdits) {
+      return malformed('too-many', `expected at most ${maxEdits} edits, got ${edits.length}`)
+    }
     predicted = applyEdits(context, edits, fuzz)
   } catch (error) {
     if (error instanceof MalformedPatch) return malformed(error.reason, error.message)

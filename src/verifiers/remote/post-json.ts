@@ -12,6 +12,11 @@ export interface PostOptions {
   readonly maxWaitMs?: number
   /** Of an answer. @default 4 MiB */
   readonly maxBytes?: number
+  /** Meters each try. What `before` throws ends the call. */
+  readonly meter?: {
+    before(signal: AbortSignal): Promise<void>
+    after(result: PostResult): void
+  }
 }
 
 export type PostResult =
@@ -21,15 +26,16 @@ export type PostResult =
       readonly code: 'VERIFIER_FAILED' | 'VERIFIER_TIMEOUT'
       readonly message: string
       readonly retryable: boolean
-      readonly tries: number
+      /** Of the answer, where one came. */
+      readonly status?: number
     }
 
-type Try = PostResult & { readonly waitMs?: number; readonly tries: number }
+type Try = PostResult & { readonly waitMs?: number }
 
 /**
  * Posts JSON and reads JSON. Broken connections, time-outs and the statuses 408, 429 and 5xx are tried again, after the wait that
  * `Retry-After` asks for; then they are a retryable failure. Any other status and an answer that is no JSON fail at once.
- * @throws the signal's reason, nothing else
+ * @throws the signal's reason, and what the meter throws
  */
 export async function postJson(
   url: string,
@@ -37,10 +43,12 @@ export async function postJson(
   options: PostOptions,
   signal: AbortSignal,
 ): Promise<PostResult> {
-  const { attempts, backoffMs = 500, maxWaitMs = 60_000 } = options
+  const { attempts, backoffMs = 500, maxWaitMs = 60_000, meter } = options
   for (let tries = 1; ; tries++) {
     signal.throwIfAborted()
-    const result = await once(url, body, options, signal, tries)
+    await meter?.before(signal)
+    const result = await once(url, body, options, signal)
+    meter?.after(result)
     if (result.ok || !result.retryable || tries >= attempts) return result
     const wait = result.waitMs ?? Math.min(maxWaitMs, backoffMs * 2 ** (tries - 1))
     if (wait > maxWaitMs) return result
@@ -53,11 +61,10 @@ async function once(
   body: unknown,
   { headers, timeoutMs, maxBytes = 4 * 2 ** 20 }: PostOptions,
   signal: AbortSignal,
-  tries: number,
 ): Promise<Try> {
   const timeout = AbortSignal.timeout(timeoutMs)
-  const failure = (message: string, retryable: boolean, waitMs?: number): Try => {
-    return { ok: false, code: 'VERIFIER_FAILED', message: `${url}: ${message}`, retryable, waitMs, tries }
+  const failure = (message: string, retryable: boolean, waitMs?: number, status?: number): Try => {
+    return { ok: false, code: 'VERIFIER_FAILED', message: `${url}: ${message}`, retryable, waitMs, status }
   }
   try {
     const response = await fetch(url, {
@@ -72,10 +79,10 @@ async function once(
     if (!response.ok) {
       const { status } = response
       const again = status === 408 || status === 429 || status >= 500
-      return failure(`status ${status}: ${text.slice(0, 300)}`, again, retryAfter(response.headers))
+      return failure(`status ${status}: ${text.slice(0, 300)}`, again, retryAfter(response.headers), status)
     }
     try {
-      return { ok: true, body: JSON.parse(text), tries }
+      return { ok: true, body: JSON.parse(text) }
     } catch {
       return failure(`expected JSON, got ${JSON.stringify(text.slice(0, 100))}`, false)
     }

@@ -42,7 +42,7 @@ export async function serveVerifier(served: Served, options: ServeOptions = {}):
   const work = new Set<Promise<void>>()
   let closing: Promise<void> | undefined
   const server = createServer((request, response) => {
-    const path = new URL(request.url ?? '/', 'http://localhost').pathname
+    const path = request.url?.split('?')[0] ?? '/'
     if (path === '/health') {
       const health = { status: closing ? 'closing' : 'ok', verifier: served.name, version: served.version }
       return send(response, closing ? 503 : 200, { ...health, inFlight: work.size })
@@ -61,7 +61,9 @@ export async function serveVerifier(served: Served, options: ServeOptions = {}):
     work.add(done)
   })
   server.listen(port, host)
-  await once(server, 'listening')
+  await once(server, 'listening').catch((cause: unknown) => {
+    throw new CascadeError('CONFIG_INVALID', `serve: cannot listen on ${host}:${port}: ${cause}`, { cause })
+  })
   const address = server.address() as AddressInfo
   const close = async () => {
     const closed = once(server, 'close')

@@ -158,6 +158,16 @@ describe('scores', () => {
   })
 })
 
+test('a hunk of lines that are all alike is given up', () => {
+  const same = (n: number) => ' x\n'.repeat(n)
+  const hunk = `--- a/f\n+++ b/f\n@@ -1,20001 +1,20001 @@\n${same(20_000)} y\n`
+  const files = { f: 'x\n'.repeat(40_000), g: 'a\n' }
+  expect(judged(hunk, block('g', 'a\n', 'b\n'), verifier, files)).toMatchObject({
+    score: -1,
+    detail: { reason: 'no-match', message: expect.stringContaining('comparisons') },
+  })
+})
+
 describe('malformed', () => {
   test.each([
     ['no-match', block('src/a.py', 'zwei\n', 'TWO\n')],
@@ -167,6 +177,7 @@ describe('malformed', () => {
     ['unknown-file', twoDiff.replaceAll('src/a.py', 'c.py')],
     ['empty-search', block('src/a.py', '', 'TWO\n')],
     ['no-path', '<<<<<<< SEARCH\ntwo\n=======\nTWO\n>>>>>>> REPLACE'],
+    ['no-path', 'diff --git src/a.py src/b.py\nnew file mode 100644'],
     ['unterminated', 'src/a.py\n<<<<<<< SEARCH\ntwo\n=======\nTWO\n'],
     ['unterminated', 'src/a.py\n<<<<<<< SEARCH\ntwo\n'],
     ['bad-diff', twoDiff.replace('-1,3', '-1,5')],
@@ -176,6 +187,7 @@ describe('malformed', () => {
     ['no-header', '```diff\n-two\n+TWO\n```'],
     ['file-exists', '--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+new'],
     ['bad-path', block('../../etc/passwd', '', 'me\n')],
+    ['too-many', block('src/a.py', 'two\n', 'two\n').repeat(501)],
     ['too-long', 'x'.repeat(1_000_001)],
   ])('%s', (reason, response) => {
     expect(judged(response)).toMatchObject({

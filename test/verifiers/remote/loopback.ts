@@ -15,15 +15,14 @@ export type Reply = (response: ServerResponse, body: unknown) => void
 export async function loopback(...replies: Reply[]): Promise<Loopback> {
   const bodies: unknown[] = []
   const headers: IncomingMessage['headers'][] = []
-  const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    let text = ''
-    for await (const part of request) text += part
-    bodies.push(JSON.parse(text))
-    headers.push(request.headers)
-    replies[Math.min(bodies.length, replies.length) - 1]!(response, bodies.at(-1))
-  }
   const server = createServer((request, response) => {
-    answer(request, response).catch((error: Error) => response.destroy(error))
+    headers.push(request.headers)
+    const parts: Buffer[] = []
+    request.on('data', (part: Buffer) => parts.push(part))
+    request.on('end', () => {
+      bodies.push(JSON.parse(Buffer.concat(parts).toString()))
+      replies[Math.min(bodies.length, replies.length) - 1]!(response, bodies.at(-1))
+    })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -119,8 +120,15 @@ describe('refuses', () => {
     expect(await (await post(url, right)).json()).toBe(1)
   })
 
+  test('an address that is taken', async () => {
+    const { port } = await serve(servedRule(sum()))
+    await expect(serve(servedRule(sum()), { port })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+  })
+
   test('other paths and methods', async () => {
-    const { url } = await serve(servedRule(sum()))
+    const { url, port } = await serve(servedRule(sum()))
+    const odd = connect(port, '127.0.0.1').end('GET // HTTP/1.0\r\n\r\n')
+    expect(String((await odd.toArray())[0])).toContain('404')
     expect((await post(`${url}/other`, right)).status).toBe(404)
     expect((await fetch(url)).status).toBe(405)
   })

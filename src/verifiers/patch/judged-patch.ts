@@ -1,0 +1,38 @@
+import type { Verdict, Verifier } from '../../../streams/ports.ts'
+import type { Rollout } from '../../../topics/index.ts'
+import { codeHash } from '../judge.ts'
+import type { JudgeVerifier } from '../preference/index.ts'
+import { type PatchOptions, patch } from './patch.ts'
+
+/** Criteria for a judge of patches. */
+export const patchCriteria = `The answer is a change of code that shall solve the task. The reference is one right change. The answer is good
+where it solves the task in full and breaks nothing, however different it is from the reference; it is bad where the problem remains.`
+
+/**
+ * The reward of arXiv 2512.13607: as {@link patch}, and what is neither the reference nor unchanged nor malformed gets the score that a
+ * judge gives it. An error of the judge is an error of the whole, never the lexical score in its place.
+ */
+export function judgedPatch(judge: JudgeVerifier, options: Omit<PatchOptions, 'semantic'> = {}): Verifier {
+  const lexical = patch(options)
+  const name = 'judged-patch'
+  return Object.freeze({
+    name,
+    version: '1',
+    codeHash: codeHash([import.meta.url], { patch: lexical.codeHash, judge: judge.codeHash }),
+    async verify(rollout: Rollout, signal: AbortSignal): Promise<Verdict> {
+      const { promptText: prompt, responseText: response, groundTruth } = rollout
+      const verdict = await lexical.verify(rollout, signal)
+      if (verdict.outcome !== 'score') return verdict
+      const detail = verdict.detail as { case: string }
+      if (detail.case !== 'similar') return verdict
+      const { reference } = groundTruth as { reference: string }
+      const judged = await judge.ask({ prompt, response, reference }, signal)
+      if (judged.outcome === 'failed') return { ...judged, message: `verifier ${name}: ${judged.message}` }
+      return {
+        outcome: judged.outcome,
+        score: judged.score,
+        detail: { ...detail, case: 'judged', lexical: verdict.score, judge: judged.detail },
+      }
+    },
+  })
+}

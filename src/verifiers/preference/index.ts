@@ -1,0 +1,8 @@
+export {
+  type JudgeOptions,
+  type JudgeVerifier,
+  judgeOptions,
+  judgePrompt,
+  llmJudge,
+  type Question,
+} from './judge.ts'
