@@ -1,0 +1,225 @@
+import { CascadeError } from '../../../topics/index.ts'
+import { Child, type ChildEnd } from './child.ts'
+import type { Engine } from './messages.ts'
+import type { Execution, Program, Sandbox, SandboxLimits } from './sandbox.ts'
+
+/** How long after a program's own limit its process is killed: within it the interpreter ends the program itself and lives on. */
+const graceMs = 400
+/** How long an interpreter may take to load. */
+const openMs = 60_000
+const pollMs = 100
+/** What the process may hold beyond its interpreter and the program's memory: copies, the host's heap. */
+const slackBytes = 256 * 2 ** 20
+
+type Ended =
+  | { readonly kind: 'execution'; readonly execution: Execution }
+  /** The child died on its own. */
+  | { readonly kind: 'death'; readonly end: ChildEnd }
+
+export interface PoolOptions {
+  /** Programs that run at the same time. */
+  readonly jobs: number
+  readonly limits: SandboxLimits
+}
+
+/** One interpreter that has loaded, and what its process held then. */
+interface Ready {
+  readonly child: Child
+  readonly baseBytes: number
+}
+
+/** A place for one program at a time, with at most one child per interpreter. */
+class Slot {
+  readonly #limits: SandboxLimits
+  readonly #children = new Map<Engine, Promise<Ready>>()
+  #closed = false
+
+  constructor(limits: SandboxLimits) {
+    this.#limits = limits
+  }
+
+  /** Starts the child where there is none. */
+  warm(engine: Engine): Promise<Ready> {
+    const present = this.#children.get(engine)
+    if (present) return present
+    const child = new Child(engine, this.#limits)
+    const ready = this.#open(child, engine)
+    this.#children.set(engine, ready)
+    const forget = () => {
+      if (this.#children.get(engine) === ready) this.#children.delete(engine)
+    }
+    ready.catch(forget)
+    child.ended.then(forget, forget)
+    return ready
+  }
+
+  async #open(child: Child, engine: Engine): Promise<Ready> {
+    const timer = setTimeout(() => child.kill(), openMs)
+    try {
+      const end = await Promise.race([
+        child.ended,
+        new Promise<undefined>((resolve) => {
+          child.onMessage = (message) => {
+            if (message.kind === 'ready') resolve(undefined)
+          }
+        }),
+      ])
+      if (end) throw broken(`the ${engine} interpreter did not start: ${describe(end)}`)
+      return { child, baseBytes: child.residentBytes() ?? 0 }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async run(program: Program, signal: AbortSignal): Promise<Execution> {
+    const engine: Engine = program.language === 'python' ? 'python' : 'javascript'
+    // A child that dies under a program may have been killed from outside: the program is the reason only if it does so again.
+    let last: ChildEnd | undefined
+    for (let attempt = 0; attempt < 2; attempt++) {
+      const ready = await this.warm(engine)
+      signal.throwIfAborted()
+      const ended = await this.#once(ready, engine, program, signal)
+      if (ended.kind === 'execution') return ended.execution
+      last = ended.end
+    }
+    if (/heap out of memory|Array buffer allocation failed/.test(last!.stderr)) return died('memory', last!)
+    if (last!.signal === 'SIGKILL' || last!.signal === 'SIGTERM' || last!.code === 0) {
+      throw broken(`the ${engine} interpreter was ended from outside, twice: ${describe(last!)}`)
+    }
+    return died('crash', last!)
+  }
+
+  async #once(ready: Ready, engine: Engine, program: Program, signal: AbortSignal): Promise<Ended> {
+    const { child } = ready
+    const limit = ready.baseBytes + this.#limits.memoryMb * 2 ** 20 + slackBytes
+    let verdict: 'timeout' | 'memory' | undefined
+    const stop = (why: typeof verdict) => {
+      verdict ??= why
+      child.kill()
+    }
+    const abort = () => stop(undefined)
+    signal.addEventListener('abort', abort)
+    const timer = setTimeout(() => stop('timeout'), program.timeoutMs + graceMs)
+    const poll = setInterval(() => {
+      if ((child.residentBytes() ?? 0) > limit) stop('memory')
+    }, pollMs)
+    try {
+      const answer = new Promise<Ended>((resolve) => {
+        child.onMessage = (message) => {
+          if (message.kind !== 'done') return
+          if (message.retire) child.kill()
+          resolve({ kind: 'execution', execution: message.execution })
+        }
+        child.send({ kind: 'run', program })
+      })
+      const ended = await Promise.race([
+        answer,
+        child.ended.then((end): Ended => ({ kind: 'death', end })),
+      ])
+      if (ended.kind === 'death') {
+        signal.throwIfAborted()
+        if (verdict) return { kind: 'execution', execution: { end: verdict, steps: [], stdout: '' } }
+      }
+      return ended
+    } finally {
+      clearTimeout(timer)
+      clearInterval(poll)
+      signal.removeEventListener('abort', abort)
+      // The next one loads while others are judged.
+      if (child.killed) this.#replace(engine)
+    }
+  }
+
+  #replace(engine: Engine): void {
+    this.#children.delete(engine)
+    if (!this.#closed) this.warm(engine).catch(() => {}) // the run that needs it tries again and reports
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    const all = [...this.#children.values()]
+    this.#children.clear()
+    for (const ready of await Promise.allSettled(all)) {
+      if (ready.status === 'rejected') continue
+      ready.value.child.kill()
+      await ready.value.child.ended
+    }
+  }
+}
+
+function died(end: 'memory' | 'crash', how: ChildEnd): Execution {
+  return { end, error: { name: 'Crash', message: describe(how) }, steps: [], stdout: '' }
+}
+
+function describe(end: ChildEnd): string {
+  const how = end.signal ? `signal ${end.signal}` : `exit code ${end.code}`
+  const words = end.stderr.trim().slice(-500)
+  return words ? `${how}: ${words}` : how
+}
+
+function broken(message: string): CascadeError {
+  return new CascadeError('VERIFIER_FAILED', `sandbox: ${message}`, { retryable: true })
+}
+
+/** A fixed number of supervised processes; programs beyond it wait in order of arrival. */
+export class ProcessPool implements Sandbox {
+  readonly #free: Slot[]
+  readonly #all: readonly Slot[]
+  readonly #waiting: (() => void)[] = []
+  readonly #running = new Set<Promise<unknown>>()
+  readonly #closing = new AbortController()
+
+  constructor(options: PoolOptions) {
+    this.#all = Array.from({ length: options.jobs }, () => new Slot(options.limits))
+    this.#free = [...this.#all]
+  }
+
+  /** Loads an interpreter in every slot ahead of the first program. */
+  async warm(engine: Engine): Promise<void> {
+    await Promise.all(this.#all.map((slot) => slot.warm(engine)))
+  }
+
+  async run(program: Program, signal: AbortSignal): Promise<Execution> {
+    const both = AbortSignal.any([signal, this.#closing.signal])
+    both.throwIfAborted()
+    await this.#slot(both)
+    const slot = this.#free.pop()!
+    const running = slot.run(program, both)
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+      this.#free.push(slot)
+      this.#waiting.shift()?.()
+    }
+  }
+
+  /** Resolves when a slot is free for the caller, who takes it before anything else runs. */
+  async #slot(signal: AbortSignal): Promise<void> {
+    while (this.#free.length === 0) {
+      await new Promise<void>((resolve, reject) => {
+        const turn = () => {
+          signal.removeEventListener('abort', abort)
+          resolve()
+        }
+        const abort = () => {
+          this.#waiting.splice(this.#waiting.indexOf(turn), 1)
+          reject(signal.reason as Error)
+        }
+        this.#waiting.push(turn)
+        signal.addEventListener('abort', abort, { once: true })
+      })
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(
+      new CascadeError('VERIFIER_FAILED', 'sandbox: closed while a program waited or ran', {
+        retryable: true,
+      }),
+    )
+    await Promise.allSettled(this.#running)
+    await Promise.all(this.#all.map((slot) => slot.close()))
+  }
+}
