@@ -153,7 +153,7 @@ function died(end: 'memory' | 'crash', how: ChildEnd): Execution {
 
 function describe(end: ChildEnd): string {
   const how = end.signal ? `signal ${end.signal}` : `exit code ${end.code}`
-  const words = end.stderr.trim().slice(-500)
+  const words = end.stderr.trim().slice(0, 500)
   return words ? `${how}: ${words}` : how
 }
 
@@ -165,7 +165,7 @@ function broken(message: string): CascadeError {
 export class ProcessPool implements Sandbox {
   readonly #free: Slot[]
   readonly #all: readonly Slot[]
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting: ((slot: Slot) => void)[] = []
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
 
@@ -182,35 +182,35 @@ export class ProcessPool implements Sandbox {
   async run(program: Program, signal: AbortSignal): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
     both.throwIfAborted()
-    await this.#slot(both)
-    const slot = this.#free.pop()!
+    const slot = await this.#take(both)
     const running = slot.run(program, both)
     this.#running.add(running)
     try {
       return await running
     } finally {
       this.#running.delete(running)
-      this.#free.push(slot)
-      this.#waiting.shift()?.()
+      const next = this.#waiting.shift()
+      if (next) next(slot)
+      else this.#free.push(slot)
     }
   }
 
-  /** Resolves when a slot is free for the caller, who takes it before anything else runs. */
-  async #slot(signal: AbortSignal): Promise<void> {
-    while (this.#free.length === 0) {
-      await new Promise<void>((resolve, reject) => {
-        const turn = () => {
-          signal.removeEventListener('abort', abort)
-          resolve()
-        }
-        const abort = () => {
-          this.#waiting.splice(this.#waiting.indexOf(turn), 1)
-          reject(signal.reason as Error)
-        }
-        this.#waiting.push(turn)
-        signal.addEventListener('abort', abort, { once: true })
-      })
-    }
+  /** A slot for the caller alone. It is handed from one to the next, never free in between. */
+  #take(signal: AbortSignal): Promise<Slot> {
+    const slot = this.#free.pop()
+    if (slot) return Promise.resolve(slot)
+    return new Promise((resolve, reject) => {
+      const turn = (given: Slot) => {
+        signal.removeEventListener('abort', abort)
+        resolve(given)
+      }
+      const abort = () => {
+        this.#waiting.splice(this.#waiting.indexOf(turn), 1)
+        reject(signal.reason as Error)
+      }
+      this.#waiting.push(turn)
+      signal.addEventListener('abort', abort, { once: true })
+    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

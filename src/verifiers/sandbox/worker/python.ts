@@ -158,7 +158,7 @@ class PythonEngine implements EngineInstance {
   /** An exit with code 0 that the tests themselves made: no line of the source is among those that it passed through. */
   #cleanExit(raised: Raised, program: Program): boolean {
     if (raised.kind !== 'exit' || raised.error.message !== '0') return false
-    if (program.tests === undefined) return true
+    if (program.tests === undefined) return program.steps.length === 0
     const own = program.source.split('\n').length
     return raised.from.length > 0 && raised.from.every((line) => line > own)
   }

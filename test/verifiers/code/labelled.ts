@@ -1,0 +1,49 @@
+import type { CodeCase } from '../../../src/verifiers/code/index.ts'
+
+interface Label {
+  set: string
+  task_id: string
+  passed: boolean
+}
+type Row = Record<string, string | null>
+
+export interface LabelledCase {
+  readonly given: CodeCase
+  readonly passed: boolean
+}
+
+/** The programs of HumanEvalPack (JavaScript) and MBXP (JavaScript, TypeScript) whose outcome was measured, in file order. */
+export function labelledCases(read: (path: string) => string): LabelledCase[] {
+  const rows = <T>(path: string) => lines<T>(read(path))
+  const byId = (path: string, key = 'task_id') => new Map(rows<Row>(path).map((row) => [row[key]!, row]))
+  const pack = byId('humaneval/humanevalpack_js.jsonl')
+  const tasks = { mbjsp: byId('mbxp/mbjsp.jsonl'), mbtsp: byId('mbxp/mbtsp.jsonl') }
+  const samples = { mbjsp: byId('mbxp/mbjsp_samples.jsonl'), mbtsp: byId('mbxp/mbtsp_samples.jsonl') }
+  return ['humaneval/labels.derived.jsonl', 'mbxp/labels.derived.jsonl'].flatMap((path) =>
+    rows<Label>(path).map(({ set, task_id, passed }) => {
+      const base = { id: `${set}:${task_id}`, timeoutMs: 10_000 }
+      if (set.startsWith('humanevalpack-js-')) {
+        const row = pack.get(task_id)!
+        const code = `${row.declaration}${row[set.slice('humanevalpack-js-'.length)]}`
+        return { passed, given: { ...base, language: 'javascript', code, tests: [{ program: row.test! }] } }
+      }
+      const kind = set.slice(0, 5) as 'mbjsp' | 'mbtsp'
+      const row = tasks[kind].get(task_id)!
+      const rest = set.endsWith('-samples')
+        ? samples[kind].get(task_id)!.completion
+        : row.canonical_solution
+      const language = kind === 'mbjsp' ? 'javascript' : 'typescript'
+      return {
+        passed,
+        given: { ...base, language, code: `${row.prompt}${rest}`, tests: [{ program: row.test! }] },
+      }
+    }),
+  )
+}
+
+function lines<T>(text: string): T[] {
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as T)
+}
