@@ -1,31 +1,52 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { codeKind } from '../src/verifiers/code/index.ts'
-import { labelledCases } from '../test/verifiers/code/labelled.ts'
+import { sharedData } from '../test/shared-data.ts'
+import { type LabelledCase, labelledCases, pythonReferences } from '../test/verifiers/code/labelled.ts'
 
-/** Judges every labelled program of the shared data and prints what differs from its label, one JSON line each. */
-const shared = process.env.CASCADE_SHARED ?? join(import.meta.dirname, '../../shared')
-const read = (path: string) => readFileSync(join(shared, 'data', path), 'utf8')
-const jobs = Number(process.env.CASCADE_JOBS ?? 2)
-const signal = new AbortController().signal
-const judge = await codeKind.open({ jobs, flags: {} })
-const cases = labelledCases(read)
-let judged = 0
-let different = 0
-let failed = 0
-const begun = performance.now()
-await Promise.all(
-  cases.map(async ({ given, passed }) => {
-    const verdict = await judge.judge(given, signal)
-    judged++
-    if (verdict.outcome === 'failed') failed++
-    if (verdict.outcome !== 'failed' && (verdict.score === 1) === passed) return
-    different++
-    process.stdout.write(`${JSON.stringify({ id: given.id, passed, verdict })}\n`)
-  }),
+/**
+ * Judges every program of the shared data whose outcome is known and prints what differs, one JSON line each; those of
+ * `test/verifiers/code/label-differences.jsonl` are explained there. Ends with 1 where another one differs.
+ *
+ *     node bench/code-labels.ts [wasm|bubblewrap]
+ */
+function read(path: string): string {
+  const file = sharedData(path)
+  if (!file) throw new Error(`expected the shared data file ${path} beside the repository or in CASCADE_SHARED`)
+  return readFileSync(file, 'utf8')
+}
+
+async function measure(name: string, cases: readonly LabelledCase[]): Promise<boolean> {
+  const jobs = Number(process.env.CASCADE_JOBS ?? 2)
+  await using judge = await codeKind.open({ jobs, flags: { sandbox: process.argv[2] ?? 'wasm' } })
+  const begun = performance.now()
+  let different = 0
+  let unexplained = 0
+  await Promise.all(
+    cases.map(async ({ given, passed }) => {
+      const verdict = await judge.judge(given, new AbortController().signal)
+      if (verdict.outcome !== 'failed' && (verdict.score === 1) === passed) return
+      different++
+      if (!explained.has(given.id)) unexplained++
+      process.stdout.write(`${JSON.stringify({ id: given.id, passed, verdict })}\n`)
+    }),
+  )
+  const seconds = (performance.now() - begun) / 1000
+  process.stderr.write(
+    `${name}: ${cases.length} programs, ${different} differ, ${unexplained} of them unexplained, ${seconds.toFixed(1)} s\n`,
+  )
+  return unexplained === 0
+}
+
+const differences = new URL('../test/verifiers/code/label-differences.jsonl', import.meta.url)
+const explained = new Set(
+  readFileSync(differences, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => (JSON.parse(line) as { id: string }).id),
 )
-const seconds = (performance.now() - begun) / 1000
-process.stderr.write(
-  `${judged} programs, ${different} differ from their label, ${failed} not judged, ${seconds.toFixed(1)} s\n`,
+const labels = await measure('labels', labelledCases(read))
+const references = await measure(
+  'python references',
+  pythonReferences(read).map((given) => ({ given, passed: true })),
 )
-await judge[Symbol.asyncDispose]()
+if (!labels || !references) process.exitCode = 1

@@ -47,3 +47,23 @@ function lines<T>(text: string): T[] {
     .filter(Boolean)
     .map((line) => JSON.parse(line) as T)
 }
+
+/** Programs of MBPP and HumanEval in Python with their reference solutions: all of them pass. */
+export function pythonReferences(read: (path: string) => string): CodeCase[] {
+  const base = { language: 'python' as const, timeoutMs: 20_000 }
+  const mbpp = lines<{ task_id: number; code: string; test_setup_code: string; test_list: string[] }>(
+    read('mbpp/mbpp.jsonl'),
+  ).map((row) => ({
+    ...base,
+    id: `mbpp:${row.task_id}`,
+    code: `${row.code}\n${row.test_setup_code}`,
+    tests: row.test_list.map((test) => ({ assert: test })),
+  }))
+  const humaneval = lines<Record<string, string>>(read('humaneval/humaneval_python.jsonl')).map((row) => ({
+    ...base,
+    id: row.task_id!,
+    code: `${row.prompt}${row.canonical_solution}`,
+    tests: [{ program: `${row.test}\ncheck(${row.entry_point})\n` }],
+  }))
+  return [...mbpp, ...humaneval]
+}
