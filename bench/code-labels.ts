@@ -11,7 +11,8 @@ import { type LabelledCase, labelledCases, pythonReferences } from '../test/veri
  */
 function read(path: string): string {
   const file = sharedData(path)
-  if (!file) throw new Error(`expected the shared data file ${path} beside the repository or in CASCADE_SHARED`)
+  if (!file)
+    throw new Error(`expected the shared data file ${path} beside the repository or in CASCADE_SHARED`)
   return readFileSync(file, 'utf8')
 }
 

@@ -4,7 +4,10 @@ import { javascriptModules } from '../sandbox/index.ts'
 const name = z
   .string()
   .max(200)
-  .regex(/^[\p{L}_$][\p{L}\p{N}_$]*(\.[\p{L}_$][\p{L}\p{N}_$]*)*$/u, 'expected a name, or names joined by dots')
+  .regex(
+    /^[\p{L}_$][\p{L}\p{N}_$]*(\.[\p{L}_$][\p{L}\p{N}_$]*)*$/u,
+    'expected a name, or names joined by dots',
+  )
 
 /** One check of a program. */
 export const codeTest = z.union([

@@ -18,7 +18,9 @@ export function sameData(expected: unknown, got: unknown): boolean {
   if (typeof got !== 'object' || got === null) return false
   if (Array.isArray(expected)) {
     return (
-      Array.isArray(got) && got.length === expected.length && expected.every((item, i) => sameData(item, got[i]))
+      Array.isArray(got) &&
+      got.length === expected.length &&
+      expected.every((item, i) => sameData(item, got[i]))
     )
   }
   if (Array.isArray(got)) return false

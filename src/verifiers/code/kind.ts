@@ -69,6 +69,11 @@ function verdictOf(given: CodeCase, failures: readonly Failure[], partial: boole
   return {
     outcome: 'score',
     score,
-    detail: { tests, reason: first.reason, failed: first, ...(partial ? { passed: tests - failures.length } : {}) },
+    detail: {
+      tests,
+      reason: first.reason,
+      failed: first,
+      ...(partial ? { passed: tests - failures.length } : {}),
+    },
   }
 }

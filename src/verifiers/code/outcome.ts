@@ -23,7 +23,11 @@ function failureOf(
   ran: Execution,
   step: StepResult | undefined,
 ): Failure | undefined {
-  const failure = (rest: Omit<Failure, 'test' | 'kind'>): Failure => ({ test: index, kind: kindOf(test), ...rest })
+  const failure = (rest: Omit<Failure, 'test' | 'kind'>): Failure => ({
+    test: index,
+    kind: kindOf(test),
+    ...rest,
+  })
   if ('assert' in test || 'call' in test) {
     // Not reached: the run ended before it, for its own reason or at an earlier failure.
     if (!step) return failure({ reason: ran.end === 'completed' ? 'wrong' : ran.end, ...said(ran.error) })

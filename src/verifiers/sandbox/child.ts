@@ -41,8 +41,7 @@ function nodeArgs(limits: SandboxLimits): string[] {
 function command(limits: SandboxLimits): [string, string[]] {
   const args = nodeArgs(limits)
   if (process.platform === 'win32') return [process.execPath, args]
-  const script =
-    'ulimit -c 0; ulimit -f 0; ulimit -n 256; ulimit -s 16384 || exit 71; exec "$0" "$@"'
+  const script = 'ulimit -c 0; ulimit -f 0; ulimit -n 256; ulimit -s 16384 || exit 71; exec "$0" "$@"'
   return ['/bin/sh', ['-c', script, process.execPath, ...args]]
 }
 

@@ -112,10 +112,7 @@ class Slot {
         }
         child.send({ kind: 'run', program })
       })
-      const ended = await Promise.race([
-        answer,
-        child.ended.then((end): Ended => ({ kind: 'death', end })),
-      ])
+      const ended = await Promise.race([answer, child.ended.then((end): Ended => ({ kind: 'death', end }))])
       if (ended.kind === 'death') {
         signal.throwIfAborted()
         if (verdict) return { kind: 'execution', execution: { end: verdict, steps: [], stdout: '' } }

@@ -29,9 +29,7 @@ export function labelledCases(read: (path: string) => string): LabelledCase[] {
       }
       const kind = set.slice(0, 5) as 'mbjsp' | 'mbtsp'
       const row = tasks[kind].get(task_id)!
-      const rest = set.endsWith('-samples')
-        ? samples[kind].get(task_id)!.completion
-        : row.canonical_solution
+      const rest = set.endsWith('-samples') ? samples[kind].get(task_id)!.completion : row.canonical_solution
       const language = kind === 'mbjsp' ? 'javascript' : 'typescript'
       return {
         passed,

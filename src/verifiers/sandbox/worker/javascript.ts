@@ -60,11 +60,19 @@ class JavaScriptEngine implements EngineInstance {
     const context = this.#context
     const { files, entries } = moduleSources()
     const host = context.newObject()
-    const give = (name: string, call: (...args: QuickJSHandle[]) => QuickJSHandle | void) =>
-      context.setProp(host, name, context.newFunction(name, (...args) => call(...args)))
-    give('write', (text, keep) => this.#output.write(context.getString(text!), context.dump(keep!) === true))
+    const give = (name: string, call: (...args: QuickJSHandle[]) => QuickJSHandle | undefined) =>
+      context.setProp(
+        host,
+        name,
+        context.newFunction(name, (...args) => call(...args) ?? context.undefined),
+      )
+    give('write', (text, keep) => {
+      this.#output.write(context.getString(text!), context.dump(keep!) === true)
+      return undefined
+    })
     give('exit', (code) => {
       this.#exit ??= context.getNumber(code!)
+      return undefined
     })
     give('stdin', () => context.newString(this.#program?.stdin ?? ''))
     give('allowed', (name) => (this.#allows(context.getString(name!)) ? context.true : context.false))
@@ -154,8 +162,8 @@ class JavaScriptEngine implements EngineInstance {
     const value = this.#unwrap(context.evalCode(text, 'program.js', { type: 'global', strict: false }))
     for (;;) {
       const jobs = context.runtime.executePendingJobs()
-      if (jobs.error) throw new Thrown(jobs.error)
       this.#check()
+      if (jobs.error) throw new Thrown(jobs.error)
       const more = this.#unwrap(context.callFunction(this.#calls.runTimer, context.undefined))
       if (context.dump(more) !== true) break
     }

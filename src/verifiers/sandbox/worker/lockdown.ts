@@ -57,7 +57,11 @@ export function lockDown(): void {
   }
   for (const object of [dns, dns.promises, dns.Resolver.prototype, dns.promises.Resolver.prototype]) {
     for (const [name, value] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
-      if (typeof value.value === 'function' && name !== 'constructor' && /^(lookup|resolve|reverse)/.test(name))
+      if (
+        typeof value.value === 'function' &&
+        name !== 'constructor' &&
+        /^(lookup|resolve|reverse)/.test(name)
+      )
         Object.assign(object, { [name]: refuse })
     }
   }

@@ -1,4 +1,5 @@
 import type { EngineInstance, FromChild, ToChild } from '../messages.ts'
+import type { Execution } from '../sandbox.ts'
 import { lockDown, prepare } from './lockdown.ts'
 import { MemoryLimit } from './memory-limit.ts'
 
@@ -21,7 +22,16 @@ async function open(message: ToChild & { kind: 'open' }): Promise<void> {
 }
 
 function run(message: ToChild & { kind: 'run' }): void {
-  const execution = engine!.run(message.program)
+  let execution: Execution
+  try {
+    execution = engine!.run(message.program)
+  } catch (error) {
+    // The interpreter itself gave up in the middle, for the program's sake: its state is not to be trusted any more.
+    const { name, message: words } = error as Error
+    execution = { end: 'crash', error: { name, message: words }, steps: [], stdout: '' }
+    channel.send({ kind: 'done', execution, retire: true } satisfies FromChild)
+    return
+  }
   // Restored before the answer: the next program's time never pays for this one's dirt.
   const retire = !engine!.restore()
   channel.send({ kind: 'done', execution, retire } satisfies FromChild)

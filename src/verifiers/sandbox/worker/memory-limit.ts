@@ -7,11 +7,9 @@ export class MemoryLimit {
 
   constructor() {
     const grow = WebAssembly.Memory.prototype.grow
-    const limit = this
+    const allows = (bytes: number) => bytes <= this.#maxBytes
     WebAssembly.Memory.prototype.grow = function (this: WebAssembly.Memory, pages: number): number {
-      if (this.buffer.byteLength + pages * 65_536 > limit.#maxBytes) {
-        throw new RangeError('memory limit')
-      }
+      if (!allows(this.buffer.byteLength + pages * 65_536)) throw new RangeError('memory limit')
       return grow.call(this, pages)
     }
   }

@@ -62,8 +62,14 @@ export interface EmscriptenFs {
   nameTable: (FsNode | undefined | null)[]
   streams: (Record<string, unknown> | null | undefined)[]
   currentPath: string
+  ErrnoError: new (code: number) => Error
   nextInode: number
-  filesystems: { MEMFS: { stream_ops: Record<string, unknown>; node_ops: Record<string, unknown> } }
+  filesystems: { MEMFS: { ops_table: { file: FsOps; dir: FsOps } } }
+}
+
+interface FsOps {
+  node: Record<string, unknown>
+  stream: Record<string, unknown>
 }
 
 export type FsNode = Record<string, unknown> & { name_next?: FsNode | null }

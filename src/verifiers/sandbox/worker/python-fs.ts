@@ -3,6 +3,9 @@ import type { EmscriptenFs, FsNode } from './python-api.ts'
 /** Bytes that one program may keep in files: they live in this process's memory. */
 const maxFileBytes = 64 * 2 ** 20
 
+/** ENOSPC, as Emscripten numbers it. */
+const noSpace = 51
+
 /** The state of Emscripten's file system, which lives in JavaScript objects and not in the WebAssembly memory. */
 export class FileSystemState {
   readonly #fs: EmscriptenFs
@@ -55,25 +58,26 @@ export class FileSystemState {
 
   /** Files are arrays of the host: what is written is counted, and beyond the limit the disk is full. */
   #bound(): void {
-    const { stream_ops, node_ops } = this.#fs.filesystems.MEMFS
+    // The table, since nodes hold its entries and not those of the file system itself.
+    const { file, dir } = this.#fs.filesystems.MEMFS.ops_table
     const full = (bytes: number) => {
       this.#written += bytes
-      if (this.#written > maxFileBytes) throw new RangeError('file limit')
+      if (this.#written > maxFileBytes) throw new this.#fs.ErrnoError(noSpace)
     }
-    const write = stream_ops.write as (...all: unknown[]) => unknown
-    stream_ops.write = (...all: unknown[]) => {
+    const write = file.stream.write as (...all: unknown[]) => unknown
+    file.stream.write = (...all: unknown[]) => {
       const [stream, , , length, position] = all as [{ node: FsNode }, unknown, unknown, number, number]
       // A write behind the end fills the gap too.
       full(Math.max(length, (position ?? 0) + length - Number(stream.node.usedBytes ?? 0)))
       return write(...all)
     }
-    const setattr = node_ops.setattr as (...all: unknown[]) => unknown
-    node_ops.setattr = (...all: unknown[]) => {
+    const setattr = file.node.setattr as (...all: unknown[]) => unknown
+    file.node.setattr = (...all: unknown[]) => {
       full(Number((all[1] as { size?: number }).size ?? 0))
       return setattr(...all)
     }
-    const mknod = node_ops.mknod as (...all: unknown[]) => unknown
-    node_ops.mknod = (...all: unknown[]) => {
+    const mknod = dir.node.mknod as (...all: unknown[]) => unknown
+    dir.node.mknod = (...all: unknown[]) => {
       full(1024)
       return mknod(...all)
     }

@@ -10,7 +10,7 @@ class NotData extends Error {}
  * A result as data. Types are compared by the address of their type object and read by the C interface, so that no class of the
  * program, however it overrides comparison or conversion, has a say in what its value is.
  */
-export function valueOf(python: PythonModule, object: Ref): Value {
+export function dataOf(python: PythonModule, object: Ref): Value {
   let left = maxItems
   const read = (ref: Ref, depth: number): unknown => {
     if (depth > maxDepth || --left < 0) throw new NotData()

@@ -7,14 +7,18 @@ import { moduleOf, type PythonModule, type Ref, textOf, withText } from './pytho
 import { FileSystemState } from './python-fs.ts'
 import { callExpression } from './python-literal.ts'
 import { forbiddenModules, pythonSetup } from './python-setup.ts'
-import { valueOf } from './python-value.ts'
+import { dataOf } from './python-value.ts'
 
 const fileInput = 257
 const expressionInput = 258
 /** A memory that a program has grown stays so large; clearing it costs time, so beyond this the process goes. */
 const keepGrownBytes = 96 * 2 ** 20
 
-type Raised = { readonly error: ProgramError; readonly kind: 'error' | 'exit' | 'interrupt' | 'memory'; readonly from: number[] }
+type Raised = {
+  readonly error: ProgramError
+  readonly kind: 'error' | 'exit' | 'interrupt' | 'memory'
+  readonly from: number[]
+}
 
 export async function openPython(limits: SandboxLimits, memory: MemoryLimit): Promise<EngineInstance> {
   const pyodide = await loadPyodide({
@@ -40,11 +44,7 @@ class PythonEngine implements EngineInstance {
   #deadline = Number.POSITIVE_INFINITY
   #stdin: Uint8Array = new Uint8Array()
 
-  constructor(
-    pyodide: Awaited<ReturnType<typeof loadPyodide>>,
-    limits: SandboxLimits,
-    memory: MemoryLimit,
-  ) {
+  constructor(pyodide: Awaited<ReturnType<typeof loadPyodide>>, limits: SandboxLimits, memory: MemoryLimit) {
     const python = moduleOf(pyodide)
     this.#python = python
     this.#output = new Output(limits.outputChars)
@@ -65,10 +65,10 @@ class PythonEngine implements EngineInstance {
       "for _k in [k for k in globals() if not (k.startswith('__') and k.endswith('__'))]: globals().pop(_k, None)\nglobals().pop('_k', None)",
     )
     // Read by the interpreter every so many instructions: 2 is SIGINT, which raises KeyboardInterrupt.
-    const engine = this
+    const signal = () => (this.#output.over || performance.now() > this.#deadline ? 2 : 0)
     python.Py_EmscriptenSignalBuffer = Object.freeze({
       get 0() {
-        return engine.#output.over || performance.now() > engine.#deadline ? 2 : 0
+        return signal()
       },
       set 0(_: number) {},
     })
@@ -152,7 +152,7 @@ class PythonEngine implements EngineInstance {
     if (typeof code !== 'number') return code
     const result = this.#evaluate(code)
     if (typeof result !== 'number') return result
-    return call ? { ok: true, value: valueOf(this.#python, result) } : { ok: true }
+    return call ? { ok: true, value: dataOf(this.#python, result) } : { ok: true }
   }
 
   /** An exit with code 0 that the tests themselves made: no line of the source is among those that it passed through. */
@@ -179,7 +179,8 @@ class PythonEngine implements EngineInstance {
   #raised(): Raised {
     const python = this.#python
     const error = python._PyErr_GetRaisedException()
-    if (error === 0) return { error: { name: 'SystemError', message: 'no exception' }, kind: 'error', from: [] }
+    if (error === 0)
+      return { error: { name: 'SystemError', message: 'no exception' }, kind: 'error', from: [] }
     const is = (type: number) => python._PyErr_GivenExceptionMatches(error, python.HEAPU32[type >> 2]!) === 1
     const exit = is(python._PyExc_SystemExit)
     const kind = exit
@@ -209,7 +210,10 @@ class PythonEngine implements EngineInstance {
 
   /** What the program printed may still be in a buffer of Python's. */
   #flush(): void {
-    const code = this.#compile("import sys\nfor s in (sys.stdout, sys.__stdout__):\n  if s: s.flush()", fileInput)
+    const code = this.#compile(
+      'import sys\nfor s in (sys.stdout, sys.__stdout__):\n  if s: s.flush()',
+      fileInput,
+    )
     if (typeof code === 'number') this.#evaluate(code)
   }
 
@@ -239,5 +243,6 @@ function forbid(python: PythonModule): void {
     found.add(name)
   }
   const missing = forbiddenModules.filter((name) => !found.has(name))
-  if (missing.length > 0) throw new Error(`modules to take away are not where they were: ${missing.join(', ')}`)
+  if (missing.length > 0)
+    throw new Error(`modules to take away are not where they were: ${missing.join(', ')}`)
 }
