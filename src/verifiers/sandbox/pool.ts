@@ -1,5 +1,6 @@
 import { CascadeError } from '../../../topics/index.ts'
 import { Child, type ChildEnd } from './child.ts'
+import { HandOut } from './hand-out.ts'
 import type { Engine } from './messages.ts'
 import type { Execution, Program, Sandbox, SandboxLimits } from './sandbox.ts'
 
@@ -160,15 +161,14 @@ function broken(message: string): CascadeError {
 
 /** A fixed number of supervised processes; programs beyond it wait in order of arrival. */
 export class ProcessPool implements Sandbox {
-  readonly #free: Slot[]
+  readonly #free: HandOut<Slot>
   readonly #all: readonly Slot[]
-  readonly #waiting: ((slot: Slot) => void)[] = []
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
 
   constructor(options: PoolOptions) {
     this.#all = Array.from({ length: options.jobs }, () => new Slot(options.limits))
-    this.#free = [...this.#all]
+    this.#free = new HandOut(this.#all)
   }
 
   /** Loads an interpreter in every slot ahead of the first program. */
@@ -178,36 +178,15 @@ export class ProcessPool implements Sandbox {
 
   async run(program: Program, signal: AbortSignal): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
-    both.throwIfAborted()
-    const slot = await this.#take(both)
+    const slot = await this.#free.take(both)
     const running = slot.run(program, both)
     this.#running.add(running)
     try {
       return await running
     } finally {
       this.#running.delete(running)
-      const next = this.#waiting.shift()
-      if (next) next(slot)
-      else this.#free.push(slot)
+      this.#free.give(slot)
     }
-  }
-
-  /** A slot for the caller alone. It is handed from one to the next, never free in between. */
-  #take(signal: AbortSignal): Promise<Slot> {
-    const slot = this.#free.pop()
-    if (slot) return Promise.resolve(slot)
-    return new Promise((resolve, reject) => {
-      const turn = (given: Slot) => {
-        signal.removeEventListener('abort', abort)
-        resolve(given)
-      }
-      const abort = () => {
-        this.#waiting.splice(this.#waiting.indexOf(turn), 1)
-        reject(signal.reason as Error)
-      }
-      this.#waiting.push(turn)
-      signal.addEventListener('abort', abort, { once: true })
-    })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -19,3 +19,7 @@ export function decodeData(encoded: unknown): unknown {
   for (const [key, value] of Object.entries(wrapped.record ?? {})) record[key] = decodeData(value)
   return record
 }
+
+export function callText(name: string, args: readonly unknown[]): string {
+  return `${name}(${args.map(javascriptLiteral).join(', ')})`
+}

@@ -3,14 +3,15 @@ import {
   newQuickJSWASMModuleFromVariant,
   type QuickJSContext,
   type QuickJSHandle,
+  type QuickJSSyncVariant,
   type QuickJSWASMModule,
 } from 'quickjs-emscripten-core'
 import type { EngineInstance } from '../messages.ts'
 import type { Execution, Program, ProgramError, SandboxLimits, StepResult, Value } from '../sandbox.ts'
-import { decodeData, javascriptLiteral } from './javascript-literal.ts'
+import { callText, decodeData, javascriptLiteral } from './javascript-literal.ts'
 import { type ModuleSource, moduleSources } from './javascript-modules.ts'
 import { prelude } from './javascript-prelude.ts'
-import type { MemoryLimit } from './memory-limit.ts'
+import type { MemoryLimit, WasmMemory } from './memory-limit.ts'
 import { Output } from './output.ts'
 import { stripTypes } from './typescript.ts'
 
@@ -19,7 +20,7 @@ const stackBytes = 512 * 1024
 const keepGrownBytes = 96 * 2 ** 20
 
 export async function openJavaScript(limits: SandboxLimits, memory: MemoryLimit): Promise<EngineInstance> {
-  const quickjs = await newQuickJSWASMModuleFromVariant(variant)
+  const quickjs = await newQuickJSWASMModuleFromVariant(variant as unknown as QuickJSSyncVariant)
   return new JavaScriptEngine(quickjs, limits, memory)
 }
 
@@ -28,11 +29,18 @@ type Failure =
   | { readonly kind: 'timeout' | 'memory' | 'output' }
   | { readonly kind: 'exit'; readonly code: number }
 
+/** Functions of the prelude. */
+interface Calls {
+  readonly runTimer: QuickJSHandle
+  readonly encode: QuickJSHandle
+  readonly describe: QuickJSHandle
+}
+
 class JavaScriptEngine implements EngineInstance {
   readonly #context: QuickJSContext
-  readonly #memory: WebAssembly.Memory
+  readonly #memory: WasmMemory
   readonly #output: Output
-  readonly #calls: { runTimer: QuickJSHandle; encode: QuickJSHandle; describe: QuickJSHandle }
+  readonly #calls: Calls
   readonly #clean: Uint8Array
   #deadline = Number.POSITIVE_INFINITY
   #program: Program | undefined
@@ -50,13 +58,13 @@ class JavaScriptEngine implements EngineInstance {
     runtime.setInterruptHandler(
       () => this.#exit !== undefined || this.#output.over || performance.now() > this.#deadline,
     )
-    this.#memory = quickjs.getWasmMemory()
+    this.#memory = quickjs.getWasmMemory() as unknown as WasmMemory
     const size = this.#memory.buffer.byteLength
     memory.allow(size + limits.memoryMb * 2 ** 20)
     this.#clean = new Uint8Array(this.#memory.buffer).slice()
   }
 
-  #prepare(): JavaScriptEngine['#calls'] {
+  #prepare(): Calls {
     const context = this.#context
     const { files, entries } = moduleSources()
     const host = context.newObject()
@@ -144,8 +152,7 @@ class JavaScriptEngine implements EngineInstance {
 
   #step(step: Program['steps'][number]): StepResult {
     if (step.kind === 'call') {
-      const args = step.args.map(javascriptLiteral).join(', ')
-      return { ok: true, value: this.#valueOf(this.#evaluate(`${step.name}(${args})`)) }
+      return { ok: true, value: this.#valueOf(this.#evaluate(callText(step.name, step.args))) }
     }
     const text = this.#strip(step.source)
     if (typeof text !== 'string') return { ok: false, error: text }

@@ -1,3 +1,9 @@
+/** A memory of WebAssembly, as far as it is used here; Node's types leave it out. */
+export interface WasmMemory {
+  readonly buffer: ArrayBuffer
+  grow(pages: number): number
+}
+
 /**
  * Refuses the growth of any WebAssembly memory of this process beyond a size. The interpreters see a failed allocation, as on a
  * machine without memory left.
@@ -6,9 +12,11 @@ export class MemoryLimit {
   #maxBytes = Number.POSITIVE_INFINITY
 
   constructor() {
-    const grow = WebAssembly.Memory.prototype.grow
+    const { prototype } = (globalThis as unknown as { WebAssembly: { Memory: { prototype: WasmMemory } } })
+      .WebAssembly.Memory
+    const { grow } = prototype
     const allows = (bytes: number) => bytes <= this.#maxBytes
-    WebAssembly.Memory.prototype.grow = function (this: WebAssembly.Memory, pages: number): number {
+    prototype.grow = function (this: WasmMemory, pages: number): number {
       if (!allows(this.buffer.byteLength + pages * 65_536)) throw new RangeError('memory limit')
       return grow.call(this, pages)
     }
