@@ -58,7 +58,8 @@ export class Child {
   readonly #process: ChildProcess
   #stderr = ''
   #killed = false
-  readonly ended: Promise<ChildEnd>
+  #ended = false
+  readonly end: Promise<ChildEnd>
   onMessage: (message: FromChild) => void = () => {}
 
   constructor(engine: Engine, limits: SandboxLimits) {
@@ -70,22 +71,28 @@ export class Child {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       serialization: 'advanced',
     })
-    // A child never keeps the host alive: who waits for it holds a timer.
     this.#process.stderr!.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-4000)
     })
     this.#process.on('message', (message) => this.onMessage(message as FromChild))
-    this.ended = new Promise((resolve) => {
+    this.end = new Promise<ChildEnd>((resolve) => {
       this.#process.once('error', (error) =>
         resolve({ code: null, signal: null, stderr: `${error.message}\n${this.#stderr}` }),
       )
       this.#process.once('close', (code, signal) => resolve({ code, signal, stderr: this.#stderr }))
+    }).then((end) => {
+      this.#ended = true
+      return end
     })
     this.send({ kind: 'open', engine, limits })
   }
 
   get pid(): number | undefined {
     return this.#process.pid
+  }
+
+  get ended(): boolean {
+    return this.#ended
   }
 
   /** This side killed it. */
@@ -104,7 +111,7 @@ export class Child {
     try {
       return Number(readFileSync(`/proc/${this.pid}/statm`, 'latin1').split(' ')[1]) * 4096
     } catch {
-      return undefined // gone in between: `ended` tells
+      return undefined // gone in between: `end` tells
     }
   }
 

@@ -94,6 +94,8 @@ const { createRequire } = require('module')
 const program = JSON.parse(fs.readFileSync(3, 'utf8'))
 const report = (line) => fs.writeSync(4, JSON.stringify(line) + '\\n')
 report({ kind: 'begun' })
+// Otherwise what is not read yet piles up in memory.
+for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true)
 const load = createRequire('/modules/program.js')
 const known = new Set([...program.modules, 'fs'])
 const util = require('util')

@@ -18,19 +18,11 @@ const packages = [
 ]
 
 const walls = [
-  '--unshare-all',
-  '--die-with-parent',
-  '--new-session',
-  '--clearenv',
-  '--cap-drop',
-  'ALL',
-  ...['--hostname', 'sandbox'],
-  ...['--proc', '/proc'],
-  ...['--dev', '/dev', '--remount-ro', '/dev'],
-  ...['--size', String(64 * 2 ** 20), '--tmpfs', '/tmp'],
-  ...['--setenv', 'HOME', '/tmp', '--setenv', 'LANG', 'C.UTF-8', '--setenv', 'PYTHONHASHSEED', '0'],
-  ...['--chdir', '/tmp'],
-]
+  '--unshare-all --die-with-parent --new-session --clearenv --cap-drop ALL --hostname sandbox',
+  '--proc /proc --dev /dev --remount-ro /dev',
+  `--size ${64 * 2 ** 20} --tmpfs /tmp --dir /tmp/work --chdir /tmp/work`,
+  '--setenv HOME /tmp --setenv LANG C.UTF-8 --setenv PYTHONHASHSEED 0',
+].flatMap((line) => line.split(' '))
 
 /** @throws `CONFIG_INVALID` where bubblewrap is missing or may not make its namespaces. */
 export function checkBubblewrap(): void {

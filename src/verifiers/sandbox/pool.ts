@@ -1,13 +1,12 @@
 import { CascadeError } from '../../../topics/index.ts'
-import { Child, type ChildEnd } from './child.ts'
+import type { ChildEnd } from './child.ts'
 import { HandOut } from './hand-out.ts'
 import type { Engine } from './messages.ts'
 import type { Execution, Program, Sandbox, SandboxLimits } from './sandbox.ts'
+import { broken, describe, type Ready, Starter } from './starter.ts'
 
 /** How long after a program's own limit its process is killed: within it the interpreter ends the program itself and lives on. */
 const graceMs = 400
-/** How long an interpreter may take to load. */
-const openMs = 60_000
 const pollMs = 100
 /** What the process may hold beyond its interpreter and the program's memory: copies, the host's heap. */
 const slackBytes = 256 * 2 ** 20
@@ -23,53 +22,29 @@ export interface PoolOptions {
   readonly limits: SandboxLimits
 }
 
-/** One interpreter that has loaded, and what its process held then. */
-interface Ready {
-  readonly child: Child
-  readonly baseBytes: number
-}
-
 /** A place for one program at a time, with at most one child per interpreter. */
 class Slot {
   readonly #limits: SandboxLimits
+  readonly #starter: Starter
   readonly #children = new Map<Engine, Promise<Ready>>()
   #closed = false
 
-  constructor(limits: SandboxLimits) {
+  constructor(limits: SandboxLimits, starter: Starter) {
     this.#limits = limits
+    this.#starter = starter
   }
 
   /** Starts the child where there is none. */
   warm(engine: Engine): Promise<Ready> {
     const present = this.#children.get(engine)
     if (present) return present
-    const child = new Child(engine, this.#limits)
-    const ready = this.#open(child, engine)
+    const ready = this.#starter.take(engine)
     this.#children.set(engine, ready)
     const forget = () => {
       if (this.#children.get(engine) === ready) this.#children.delete(engine)
     }
-    ready.catch(forget)
-    child.ended.then(forget, forget)
+    ready.then(({ child }) => child.end).then(forget, forget)
     return ready
-  }
-
-  async #open(child: Child, engine: Engine): Promise<Ready> {
-    const timer = setTimeout(() => child.kill(), openMs)
-    try {
-      const end = await Promise.race([
-        child.ended,
-        new Promise<undefined>((resolve) => {
-          child.onMessage = (message) => {
-            if (message.kind === 'ready') resolve(undefined)
-          }
-        }),
-      ])
-      if (end) throw broken(`the ${engine} interpreter did not start: ${describe(end)}`)
-      return { child, baseBytes: child.residentBytes() ?? 0 }
-    } finally {
-      clearTimeout(timer)
-    }
   }
 
   async run(program: Program, signal: AbortSignal): Promise<Execution> {
@@ -113,7 +88,7 @@ class Slot {
         }
         child.send({ kind: 'run', program })
       })
-      const ended = await Promise.race([answer, child.ended.then((end): Ended => ({ kind: 'death', end }))])
+      const ended = await Promise.race([answer, child.end.then((end): Ended => ({ kind: 'death', end }))])
       if (ended.kind === 'death') {
         signal.throwIfAborted()
         if (verdict) return { kind: 'execution', execution: { end: verdict, steps: [], stdout: '' } }
@@ -140,7 +115,7 @@ class Slot {
     for (const ready of await Promise.allSettled(all)) {
       if (ready.status === 'rejected') continue
       ready.value.child.kill()
-      await ready.value.child.ended
+      await ready.value.child.end
     }
   }
 }
@@ -149,25 +124,17 @@ function died(end: 'memory' | 'crash', how: ChildEnd): Execution {
   return { end, error: { name: 'Crash', message: describe(how) }, steps: [], stdout: '' }
 }
 
-function describe(end: ChildEnd): string {
-  const how = end.signal ? `signal ${end.signal}` : `exit code ${end.code}`
-  const words = end.stderr.trim().slice(0, 500)
-  return words ? `${how}: ${words}` : how
-}
-
-function broken(message: string): CascadeError {
-  return new CascadeError('VERIFIER_FAILED', `sandbox: ${message}`, { retryable: true })
-}
-
 /** A fixed number of supervised processes; programs beyond it wait in order of arrival. */
 export class ProcessPool implements Sandbox {
   readonly #free: HandOut<Slot>
   readonly #all: readonly Slot[]
+  readonly #starter: Starter
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
 
   constructor(options: PoolOptions) {
-    this.#all = Array.from({ length: options.jobs }, () => new Slot(options.limits))
+    this.#starter = new Starter(options.limits)
+    this.#all = Array.from({ length: options.jobs }, () => new Slot(options.limits, this.#starter))
     this.#free = new HandOut(this.#all)
   }
 
@@ -196,6 +163,6 @@ export class ProcessPool implements Sandbox {
       }),
     )
     await Promise.allSettled(this.#running)
-    await Promise.all(this.#all.map((slot) => slot.close()))
+    await Promise.all([this.#starter.close(), ...this.#all.map((slot) => slot.close())])
   }
 }
