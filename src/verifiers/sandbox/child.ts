@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, sep } from 'node:path'
+import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Engine, FromChild, ToChild } from './messages.ts'
 import type { SandboxLimits } from './sandbox.ts'
@@ -9,11 +9,32 @@ import type { SandboxLimits } from './sandbox.ts'
 const require = createRequire(import.meta.url)
 const here = import.meta.url
 
-/** Folders that a child may read: the code of the sandbox and its packages, nothing else of the machine. */
+/** Packages that a child loads. */
+const packages = [
+  'pyodide',
+  'quickjs-emscripten-core',
+  '@jitl/quickjs-ng-wasmfile-release-sync',
+  'sucrase',
+  'lodash',
+  'assert/',
+  'util/',
+]
+
+/** What a child may read: the code of the sandbox and the installed packages, nothing else of the machine. */
 function readable(): string[] {
-  const root = fileURLToPath(new URL('../../..', here))
-  const store = dirname(dirname(require.resolve('pyodide/package.json')))
-  return [`${root}package.json`, `${root}src${sep}*`, `${root}dist${sep}*`, `${store}${sep}*`]
+  // The folder of `src`, in the sources and in the build, which lies one deeper below the package's own description.
+  const root = fileURLToPath(new URL('../../../', here))
+  const stores = packages.map((name) => {
+    const file = require.resolve(name)
+    const mark = `${sep}node_modules${sep}`
+    return `${file.slice(0, file.indexOf(mark) + mark.length)}*`
+  })
+  return [
+    `${root}src${sep}*`,
+    join(root, 'package.json'),
+    join(root, '..', 'package.json'),
+    ...new Set(stores),
+  ]
 }
 
 /** `--permission` lost its prefix with Node 22.13. */

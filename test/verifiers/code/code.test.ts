@@ -1,19 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { CaseJudge } from '../../../src/verifiers/case-kind.ts'
-import { type CodeCase, codeCase, codeKind } from '../../../src/verifiers/code/index.ts'
+import { type CodeCase, CodeJudge, codeCase, codeKind } from '../../../src/verifiers/code/index.ts'
+import { openSandbox } from '../../../src/verifiers/sandbox/index.ts'
 
 const signal = new AbortController().signal
-let judge: CaseJudge<CodeCase>
-let partial: CaseJudge<CodeCase>
+let judge: CodeJudge
+let partial: CodeJudge
 
-beforeAll(async () => {
-  judge = await codeKind.open({ jobs: 1, flags: {} })
-  partial = await codeKind.open({ jobs: 1, flags: { partial: true } })
+beforeAll(() => {
+  const sandbox = openSandbox('wasm', { jobs: 1 })
+  judge = new CodeJudge(sandbox, false)
+  partial = new CodeJudge(sandbox, true)
 })
-afterAll(async () => {
-  await judge[Symbol.asyncDispose]()
-  await partial[Symbol.asyncDispose]()
-})
+afterAll(() => judge[Symbol.asyncDispose]())
 
 const given = (rest: Partial<CodeCase>): CodeCase =>
   codeCase.parse({ id: 'a', language: 'python', code: '', tests: [], timeoutMs: 5000, ...rest })

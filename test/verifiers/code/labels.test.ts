@@ -21,7 +21,7 @@ describe.skipIf(!present)('programs whose outcome is known', () => {
   const signal = new AbortController().signal
   let judge: CaseJudge<CodeCase>
   beforeAll(async () => {
-    judge = await codeKind.open({ jobs: 2, flags: {} })
+    judge = await codeKind.open({ jobs: 1, flags: {} })
   })
   afterAll(() => judge[Symbol.asyncDispose]())
 

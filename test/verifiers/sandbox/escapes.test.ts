@@ -26,16 +26,13 @@ async function withHost(use: (host: Host) => Promise<void>): Promise<void> {
 describe.each(sandboxes)('%s', (name) => {
   const all = sweep || name === 'wasm'
   let sandbox: Sandbox
-  /** A single place, so that the second program comes where the first was. */
-  let one: Sandbox
   beforeAll(() => {
     process.env.CASCADE_SECRET = 'TOKEN'
-    sandbox = openSandbox(name, { jobs: 2 })
-    one = openSandbox(name, { jobs: 1 })
+    // A single place, so that the next program comes where the last one was.
+    sandbox = openSandbox(name, { jobs: 1 })
   })
   afterAll(async () => {
     await sandbox[Symbol.asyncDispose]()
-    await one[Symbol.asyncDispose]()
     delete process.env.CASCADE_SECRET
   })
 
@@ -60,8 +57,8 @@ describe.each(sandboxes)('%s', (name) => {
 
   describe.runIf(all)('what a program leaves', () => {
     it.each(traces)('$name is contained', async ({ language, source, next }) => {
-      await one.run(program(language, source), signal)
-      const after = await one.run(program(language, next!), signal)
+      await sandbox.run(program(language, source), signal)
+      const after = await sandbox.run(program(language, next!), signal)
       expect(after.stdout).not.toContain('ESCAPED')
     })
 
@@ -69,7 +66,7 @@ describe.each(sandboxes)('%s', (name) => {
       '$name: seen without the reset',
       async ({ language, source, next }) => {
         const both = program(language, source, { steps: [{ kind: 'exec', source: next! }] })
-        expect((await one.run(both, signal)).stdout).toContain('ESCAPED')
+        expect((await sandbox.run(both, signal)).stdout).toContain('ESCAPED')
       },
     )
   })
