@@ -87,6 +87,7 @@ run()
 `
 
 export const javascriptDriver = `
+;(() => {
 'use strict'
 const fs = require('fs')
 const vm = require('vm')
@@ -176,4 +177,5 @@ const run = async () => {
 }
 process.on('beforeExit', () => finish('completed'))
 run()
+})()
 `
