@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { codeKind } from '../src/verifiers/code/index.ts'
 import { sharedData } from '../test/shared-data.ts'
-import { type LabelledCase, labelledCases, pythonReferences } from '../test/verifiers/code/labelled.ts'
+import {
+  knownDifferences,
+  type LabelledCase,
+  labelledCases,
+  pythonReferences,
+} from '../test/verifiers/code/labelled.ts'
 
 /**
  * Judges every program of the shared data whose outcome is known and prints what differs, one JSON line each; those of
@@ -16,9 +21,12 @@ function read(path: string): string {
   return readFileSync(file, 'utf8')
 }
 
+const sandbox = process.argv[2] ?? 'wasm'
+const explained = knownDifferences(sandbox)
+
 async function measure(name: string, cases: readonly LabelledCase[]): Promise<boolean> {
   const jobs = Number(process.env.CASCADE_JOBS ?? 2)
-  await using judge = await codeKind.open({ jobs, flags: { sandbox: process.argv[2] ?? 'wasm' } })
+  await using judge = await codeKind.open({ jobs, flags: { sandbox } })
   const begun = performance.now()
   let different = 0
   let unexplained = 0
@@ -38,13 +46,6 @@ async function measure(name: string, cases: readonly LabelledCase[]): Promise<bo
   return unexplained === 0
 }
 
-const differences = new URL('../test/verifiers/code/label-differences.jsonl', import.meta.url)
-const explained = new Set(
-  readFileSync(differences, 'utf8')
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => (JSON.parse(line) as { id: string }).id),
-)
 const labels = await measure('labels', labelledCases(read))
 const references = await measure(
   'python references',

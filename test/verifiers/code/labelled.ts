@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { CodeCase } from '../../../src/verifiers/code/index.ts'
 
 interface Label {
@@ -10,6 +11,13 @@ type Row = Record<string, string | null>
 export interface LabelledCase {
   readonly given: CodeCase
   readonly passed: boolean
+}
+
+/** The ids of programs that this sandbox is known to judge otherwise than their label says; the file gives the reason of each. */
+export function knownDifferences(sandbox: string): ReadonlySet<string> {
+  const file = new URL('./label-differences.jsonl', import.meta.url)
+  const rows = lines<{ id: string; sandbox?: string }>(readFileSync(file, 'utf8'))
+  return new Set(rows.filter((row) => (row.sandbox ?? sandbox) === sandbox).map(({ id }) => id))
 }
 
 /** The programs of HumanEvalPack (JavaScript) and MBXP (JavaScript, TypeScript) whose outcome was measured, in file order. */

@@ -3,19 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { CaseJudge } from '../../../src/verifiers/case-kind.ts'
 import { type CodeCase, codeKind } from '../../../src/verifiers/code/index.ts'
 import { sharedData } from '../../shared-data.ts'
-import { labelledCases, pythonReferences } from './labelled.ts'
+import { knownDifferences, labelledCases, pythonReferences } from './labelled.ts'
 
 /** Every how manyth program; `bench/code-labels.ts` judges all of them. */
 const stride = process.env.CASCADE_SWEEP ? 1 : 29
 const present = sharedData('mbxp/labels.derived.jsonl') !== undefined
 const read = (path: string) => readFileSync(sharedData(path)!, 'utf8')
 const some = <T>(all: readonly T[]) => all.filter((_, i) => i % stride === 0)
-const differences = new Set(
-  readFileSync(new URL('./label-differences.jsonl', import.meta.url), 'utf8')
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => (JSON.parse(line) as { id: string }).id),
-)
+const differences = knownDifferences('wasm')
 
 describe.skipIf(!present)('programs whose outcome is known', () => {
   const signal = new AbortController().signal
