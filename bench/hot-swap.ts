@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -39,7 +39,8 @@ const config = {
  * Milliseconds from the moment at which a promotion is submitted to the first reward that the new version gave, and rollouts a second
  * beside those of the same run before the first swap. The run is a process of its own, as are the verifiers.
  *
- * @throws where a rollout is lost or scored twice, a group has two versions, or a swap never shows
+ * @throws where a rollout is lost or scored twice, a group has two versions, a swap never shows, or a recorded replay of the run comes to
+ * other weights than the run
  */
 export async function run(swaps = 60, everyMs = 2_000): Promise<Figure[]> {
   const dir = mkdtempSync(join(tmpdir(), 'cascade-bench-'))
@@ -73,6 +74,7 @@ export async function run(swaps = 60, everyMs = 2_000): Promise<Figure[]> {
     child.kill('SIGINT')
     await once(child, 'exit')
     const visible = await checked(log, submitted)
+    const replayed = replay(program, runDir)
     const took = (performance.now() - began) / 1000
     const figure = (name: string, ours: number, peer: number, ratio: number, unit: string): Figure => ({
       bench: 'hot-swap',
@@ -88,11 +90,50 @@ export async function run(swaps = 60, everyMs = 2_000): Promise<Figure[]> {
       figure(`${swaps} swaps, slowest to show/a second`, most, 1000, 1000 / most, 'ms'),
       figure(`${swaps} swaps, median to show/a second`, mid, 1000, 1000 / mid, 'ms'),
       figure('rollouts while swapping/before', during, before, during / before, 'rollouts/s'),
+      figure(
+        'steps replayed to the same weights/all',
+        replayed.equal,
+        replayed.steps,
+        replayed.equal / replayed.steps,
+        'steps',
+      ),
     ]
   } finally {
     child.kill('SIGKILL')
     rmSync(dir, { recursive: true, force: true })
   }
+}
+
+/** Steps that a recorded replay rebuilds, and those that come to what the run recorded. @throws where the last weights are others */
+function replay(program: string, dir: string): { steps: number; equal: number } {
+  const args = [
+    'replay',
+    dir,
+    '--topic',
+    `rollouts.${domain}`,
+    '--from',
+    'stage:rl',
+    '--mode',
+    'recorded',
+    '--apply',
+    '--json',
+  ]
+  const out = execFileSync(process.execPath, [program, ...args], {
+    maxBuffer: 1e9,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const lines = String(out)
+    .trim()
+    .split('\n')
+    .map(
+      (line) =>
+        JSON.parse(line) as { event: string; batchEqual?: boolean; updateEqual?: boolean; equal?: boolean },
+    )
+  const steps = lines.filter((l) => l.event === 'step')
+  const result = lines.find((l) => l.event === 'result')
+  if (result?.equal !== true)
+    throw new Error(`replay: expected the weights of the run, got ${JSON.stringify(result)}`)
+  return { steps: steps.length, equal: steps.filter((s) => s.batchEqual && s.updateEqual).length }
 }
 
 async function rateOver(log: EmbeddedLog, ms: number): Promise<number> {

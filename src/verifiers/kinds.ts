@@ -16,6 +16,12 @@ export interface KindEntry {
 /** To add a kind: copy the folder beside its siblings, add its line here, add its test. */
 export const kinds: readonly KindEntry[] = [
   {
+    name: 'code',
+    summary: 'programs in Python, JavaScript and TypeScript against tests, in a sandbox',
+    flags: ['partial', 'sandbox'],
+    load: async () => (await import('./code/index.ts')).codeKind,
+  },
+  {
     name: 'instruction',
     summary: 'the 83 checkable instructions of IFEval and IFBench, strict or loose',
     flags: ['share'],

@@ -1,0 +1,141 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+import { CascadeError } from '../../../topics/index.ts'
+import { HandOut } from './hand-out.ts'
+import { javascriptDriver, pythonDriver } from './native-drivers.ts'
+import { NativeReport } from './native-report.ts'
+import { checkBubblewrap, type Walls, wallsFor } from './native-walls.ts'
+import { defaultLimits, type Execution, type Program, type Sandbox, type SandboxLimits } from './sandbox.ts'
+import { callText as javascriptCall } from './worker/javascript-literal.ts'
+import { callExpression as pythonCall } from './worker/python-literal.ts'
+
+/** What an interpreter takes by itself. */
+const interpreterMb = { python: 128, javascript: 512 }
+
+export interface BubblewrapSandboxOptions {
+  readonly jobs: number
+  readonly limits?: Partial<SandboxLimits>
+}
+
+/**
+ * Programs run in the machine's own python3 and node, each in a process tree behind the kernel's namespaces: no network, no files but
+ * the interpreter's, no environment, nothing left afterwards. Linux with bubblewrap only.
+ * @throws `CONFIG_INVALID` where that is missing
+ */
+export function openBubblewrapSandbox(options: BubblewrapSandboxOptions): Sandbox {
+  checkBubblewrap()
+  return new BubblewrapSandbox(options.jobs, { ...defaultLimits, ...options.limits })
+}
+
+class BubblewrapSandbox implements Sandbox {
+  readonly #turns: HandOut<number>
+  readonly #limits: SandboxLimits
+  readonly #walls: Partial<Record<'python' | 'javascript', Walls>> = {}
+  readonly #closing = new AbortController()
+  readonly #running = new Set<Promise<unknown>>()
+
+  constructor(jobs: number, limits: SandboxLimits) {
+    this.#turns = new HandOut(Array.from({ length: jobs }, (_, i) => i))
+    this.#limits = limits
+  }
+
+  async run(program: Program, signal: AbortSignal): Promise<Execution> {
+    const both = AbortSignal.any([signal, this.#closing.signal])
+    const turn = await this.#turns.take(both)
+    const running = this.#once(program, both)
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+      this.#turns.give(turn)
+    }
+  }
+
+  async #once(program: Program, signal: AbortSignal): Promise<Execution> {
+    const child = this.#spawn(program)
+    const report = new NativeReport(this.#limits.outputChars)
+    let stopped: 'timeout' | 'output' | 'abort' | undefined
+    const stop = (why: typeof stopped) => {
+      stopped ??= why
+      kill(child)
+    }
+    const abort = () => stop('abort')
+    signal.addEventListener('abort', abort)
+    const timer = setTimeout(() => stop('timeout'), program.timeoutMs)
+    try {
+      feed(child, program)
+      report.listen(child, () => stop('output'))
+      const { code, by, error } = await ended(child)
+      signal.throwIfAborted()
+      if (error) throw broken(error.message)
+      return report.execution(stopped === 'abort' ? undefined : stopped, code, by, broken)
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  #spawn(program: Program): ChildProcess {
+    const engine = program.language === 'python' ? 'python' : 'javascript'
+    this.#walls[engine] ??= wallsFor(engine)
+    const { args, interpreter } = this.#walls[engine]
+    const memoryKb = (this.#limits.memoryMb + interpreterMb[engine]) * 1024
+    const command =
+      engine === 'python'
+        ? [interpreter, '-I', '-c', pythonDriver]
+        : [
+            interpreter,
+            `--max-old-space-size=${this.#limits.memoryMb}`,
+            '--no-warnings',
+            '-e',
+            javascriptDriver,
+          ]
+    // Data, and not address space, which V8 reserves by the terabyte.
+    const limits = `ulimit -c 0; ulimit -n 256; ulimit -f 131072; ulimit -d ${memoryKb}; exec bwrap "$@"`
+    return spawn('/bin/sh', ['-c', limits, 'sh', ...args, '--', ...command], {
+      env: { PATH: process.env.PATH },
+      detached: true,
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(broken('closed while a program waited or ran'))
+    await Promise.allSettled(this.#running)
+  }
+}
+
+/** The program on descriptor 3, its input on 0. A program need not read either. */
+function feed(child: ChildProcess, program: Program): void {
+  const call = program.language === 'python' ? pythonCall : javascriptCall
+  const steps = program.steps.map((step) =>
+    step.kind === 'call' ? { kind: 'call', source: call(step.name, step.args) } : step,
+  )
+  const unread = () => {} // the pipe breaks when its reader is gone, which the exit tells
+  ;(child.stdio[3] as Writable).on('error', unread).end(JSON.stringify({ ...program, steps }))
+  child.stdin!.on('error', unread).end(program.stdin)
+  ;(child.stdio[4] as Readable).on('error', unread)
+}
+
+function kill(child: ChildProcess): void {
+  if (child.pid === undefined) return
+  try {
+    process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    child.kill('SIGKILL') // its group is not there yet, or no longer
+  }
+}
+
+function ended(
+  child: ChildProcess,
+): Promise<{ code: number | null; by: NodeJS.Signals | null; error?: Error }> {
+  return new Promise((resolve) => {
+    child.once('error', (error) => resolve({ code: null, by: null, error }))
+    child.once('close', (code, by) => resolve({ code, by }))
+  })
+}
+
+function broken(message: string): CascadeError {
+  return new CascadeError('VERIFIER_FAILED', `sandbox: ${message}`, { retryable: true })
+}
