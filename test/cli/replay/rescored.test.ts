@@ -97,13 +97,23 @@ test('the new run stands alone: prompts, rollouts and rewards that refer to them
   const asked = await valuesOf<{ groupId: string }>(to, prompts('math'))
   expect(asked.map((p) => p.groupId)).toEqual(['g1', 'g2'])
   const judged = await valuesOf<Reward>(to, rewards('math'))
-  expect(judged.map((r) => r.step)).toEqual([...judged.map((r) => r.step)].sort((a, b) => a - b))
+  expect(judged.map((r) => r.step)).toEqual([1, 1, 1, 1, 2, 2, 2, 2])
   expect(judged.map((r) => r.id).sort()).toEqual(copied.map((r) => r.id).sort())
   for (const r of judged) expect(copied[r.rolloutOffset]?.id).toBe(r.id)
   const manifest = JSON.parse(await readFile(join(to, 'run.json'), 'utf8')) as Record<string, unknown>
   expect(manifest).toMatchObject({ runId: 'again', rescored: { run: 'sample', from: 4, to: 12 } })
   const seen = await invoke(['replay', to, '--topic', 'rollouts.math', '--json'])
   expect(jsonLines(seen.out).at(-1)).toMatchObject({ rollouts: 8, verdicts: { score: 8, error: 0, none: 0 } })
+})
+
+test('the new run is no run to train on', async () => {
+  const dir = await written()
+  const to = join(dirname(dir), 'again')
+  expect(await rescored(dir, 'sum', '--apply', '--dir', to)).toMatchObject({ code: 0 })
+  const { code, err } = await invoke(['run', '--resume', '--dir', to])
+  expect(code).toBe(2)
+  expect(err).toContain('expected a run that was trained, got the rollouts of sample judged again')
+  expect(await invoke(['report', to, '--json'])).toMatchObject({ code: 0, err: '' })
 })
 
 test('a verifier from a file; its errors are errors, not zeros', async () => {
