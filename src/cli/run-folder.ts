@@ -19,6 +19,8 @@ export const manifestSchema = z.looseObject({
   config: configSchema,
   /** The numeric profile of the engine: a replay is exact only on the same one. */
   profile: z.record(z.string(), z.unknown()),
+  /** Where the rollouts of a run come from that only judges them again. */
+  rescored: z.looseObject({ run: z.string(), topic: z.string(), from: z.int(), to: z.int() }).optional(),
 })
 export type Manifest = z.infer<typeof manifestSchema>
 

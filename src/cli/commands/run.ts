@@ -134,6 +134,10 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
       `${option}: expected ${expected}, as the run in ${dir} began with, got ${got}`,
     )
   }
+  if (manifest.rescored) {
+    const got = `the rollouts of ${manifest.rescored.run} judged again`
+    throw new CascadeError('USAGE', `${dir}: expected a run that was trained, got ${got}`)
+  }
   if (flags.seed !== undefined && flags.seed !== manifest.seed) refuse('--seed', manifest.seed, flags.seed)
   if (flags.deterministic && !manifest.deterministic) refuse('--deterministic', 'none', 'one')
   if (given !== undefined) {

@@ -106,6 +106,16 @@ test('the new run stands alone: prompts, rollouts and rewards that refer to them
   expect(jsonLines(seen.out).at(-1)).toMatchObject({ rollouts: 8, verdicts: { score: 8, error: 0, none: 0 } })
 })
 
+test('the new run is no run to train on', async () => {
+  const dir = await written()
+  const to = join(dirname(dir), 'again')
+  expect(await rescored(dir, 'sum', '--apply', '--dir', to)).toMatchObject({ code: 0 })
+  const { code, err } = await invoke(['run', '--resume', '--dir', to])
+  expect(code).toBe(2)
+  expect(err).toContain('expected a run that was trained, got the rollouts of sample judged again')
+  expect(await invoke(['report', to, '--json'])).toMatchObject({ code: 0, err: '' })
+})
+
 test('a verifier from a file; its errors are errors, not zeros', async () => {
   const dir = await written()
   const to = join(dirname(dir), 'own')
