@@ -2,11 +2,11 @@
 const rules: readonly (readonly [RegExp, string])[] = [
   [/\\\\(?=(?:[dtc]?frac|left|right|sqrt|text|boxed|le|ge|pi|times|cdot)\b)/g, '\\'],
   [/\\n(?![a-z])/g, ' '],
-  [/(\d)(?:,\\!\s*|\{,\}|\\,|,\\,)(?=\d{3}(?!\d))/g, '$1'],
+  [/(\d)(?:,\\!\s*|\s*\{\s*,\s*\}\s*|\\,|,\\,)(?=\d{3}(?!\d))/g, '$1'],
   [/\\(?:left|right|[bB]igg?[lr]?|middle)(?![a-zA-Z])\.?/g, ''],
   [/\\(?:displaystyle|textstyle|limits|nolimits|angle|triangle)(?![a-zA-Z])/g, ''],
   [/\\q?quad/g, ' '],
-  [/\\[!,;: >]/g, ' '],
+  [/(?<!\\)\\[!,;: >]/g, ' '],
   [/~/g, ' '],
   [/\\[dtc]frac(?![a-zA-Z])/g, '\\frac'],
   [/\\dbinom|\\tbinom/g, '\\binom'],
@@ -17,7 +17,7 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/\\\$|[$€£¥]|\\(?:euro|pounds|dollar)(?![a-zA-Z])/g, ' '],
   [/\\?%|(?<=\d[\s)}]*)(?:\\text\s*\{\s*)?(?:percentage|percent|pct)(?![a-z])(?:\s*\})?/g, '\\percent '],
   [/−|–/g, '-'],
-  [/×|\\times(?![a-zA-Z])|·|⋅|\\cdot(?![a-zA-Z])|\*\*?/g, (' * ')],
+  [/×|\\times(?![a-zA-Z])|·|⋅|\\cdot(?![a-zA-Z])|\*\*?/g, ' * '],
   [/÷|\\div(?![a-zA-Z])/g, ' / '],
   [/≤|\\(?:leqslant|leq|le)(?![a-zA-Z])|<=|=</g, ' \\le '],
   [/≥|\\(?:geqslant|geq|ge)(?![a-zA-Z])|>=/g, ' \\ge '],
@@ -34,7 +34,6 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [/³/g, '^3'],
   [/½/g, '\\frac{1}{2}'],
   [/\\(?:lvert|rvert|vert)(?![a-zA-Z])/g, '|'],
-  [/\\(?:lbrace|rbrace)(?![a-zA-Z])/g, (' ')],
 ]
 
 const power = /\*\*/g
@@ -50,7 +49,7 @@ export function clean(text: string): string {
 /** `1,234` is one number unless it stands in brackets, where commas separate items; `1 000` likewise. */
 function thousands(text: string): string {
   const bracketed = /[([{]/.test(text)
-  const s = bracketed ? text : text.replace(/(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])/g, (m) => m.replaceAll(',', ''))
+  const s = bracketed ? text : text.replace(/(?<![\d,.])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])/g, (m) => m.replaceAll(',', ''))
   return s.replace(/^\s*-?\d{1,3}(?: \d{3})+(?:\.\d+)?\s*$/, (m) => m.replaceAll(' ', ''))
 }
 

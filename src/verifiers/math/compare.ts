@@ -113,7 +113,8 @@ class Comparer {
       if (a.rows.some((row, i) => row.length !== b.rows[i]!.length)) return no
       return this.#inOrder(a.rows.flat(), b.rows.flat())
     }
-    if (a.k === 'text' || b.k === 'text') return a.k === b.k && a.text === (b as typeof a).text ? { equal: true, how: 'text' } : no
+    if (a.k === 'text' || b.k === 'text')
+      return { equal: a.k === 'text' && b.k === 'text' && a.text === b.text, how: 'text' }
     return this.#values(a, b)
   }
 

@@ -21,7 +21,12 @@ const relation = /\b[a-zA-Z](?:\([a-z]\))?\s*(?:=|<|>|≤|≥|\\le|\\ge)\s*-?[\d
 export function extract(response: string, notations: Notations = ['latex', 'expr']): Found | undefined {
   const text = response.slice(-limits.tail)
   const boxed = lastBoxed(text)
-  if (boxed && notations.includes('latex')) return { text: boxed, place: 'boxed' }
+  if (boxed && notations.includes('latex')) {
+    // Who states a final answer behind the box takes the box back.
+    const behind = text.slice(text.lastIndexOf('\\boxed'))
+    const said = /final answer is/i.test(behind) ? lastSentence(behind, notations) : undefined
+    return said ? { text: said, place: 'sentence' } : { text: boxed, place: 'boxed' }
+  }
   const marker = text.lastIndexOf('####')
   if (marker >= 0) {
     const line = text.slice(marker + 4).trim().split('\n', 1)[0]!.trim()
@@ -30,6 +35,8 @@ export function extract(response: string, notations: Notations = ['latex', 'expr
   const said = lastSentence(text, notations)
   if (said) return { text: said, place: 'sentence' }
   const formula = notations.includes('latex') ? lastFormulas(text) : undefined
+  const behind = formula && notations.includes('expr') ? behindFormulas(text) : undefined
+  if (behind) return { text: behind, place: 'number' }
   if (formula) return { text: formula, place: 'formula' }
   const number = lastNumber(text)
   if (number) return { text: number, place: 'number' }
@@ -93,13 +100,19 @@ function lastSentence(text: string, notations: Notations): string | undefined {
   const said = rest.slice(0, stop)
   if (notations.includes('latex')) {
     const formulas = lastFormulas(said)
-    if (formulas) return formulas
+    if (formulas) return behindFormulas(said) ?? formulas
   }
   const short = said.trim().replace(/^\**\s*|\s*\**$/g, '')
   if (/^[-+$\\\d([{.]/.test(short) && short.length < 120 && !/[a-z]{4,}/i.test(short.replace(/\\[a-z]+/g, '')))
     return short
   if (/^\(?[A-J]\)?$/.test(short)) return short
   return lastNumber(said) ?? (short.length > 0 && short.length < 40 ? short : undefined)
+}
+
+/** A number in the prose behind the last formula. */
+function behindFormulas(text: string): string | undefined {
+  const end = Math.max(text.lastIndexOf('$'), text.lastIndexOf('\\]'), text.lastIndexOf('\\)'))
+  return lastNumber(text.slice(end + (text[end] === '$' ? 1 : 2)))
 }
 
 const closing: Readonly<Record<string, string>> = { $$: '$$', '\\[': '\\]', '\\(': '\\)', $: '$' }

@@ -19,7 +19,7 @@ export type Judgement =
   | { answer: string; place: Found['place']; gold: string; comparison: Comparison }
 
 const number = /^-?(?:\d+(?:\.\d+)?|\.\d+)$/
-const grouped = /^-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/
+const grouped = /^-?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/
 
 /**
  * Judges a response against the gold answer, which may be an expression or a worked solution.
@@ -49,7 +49,7 @@ function answerOf(response: string, { notations }: MathOptions): Found | undefin
   if (text.length < 40 && number.test(text)) return { text, place: 'whole' }
   const found = extract(response, notations)
   const surest = found && (found.place === 'boxed' || found.place === 'marker' || found.place === 'formula')
-  if (surest || text === '' || text.length > 400 || /[a-zA-Z]{3,} [a-zA-Z]{2,}/.test(text)) return found
+  if (surest || text === '' || text.includes('\n') || text.length > 400 || /[a-zA-Z]{3,} [a-zA-Z]{2,}/.test(text)) return found
   // A short text without prose: the whole of it is the answer.
   if (/^[A-Z0-9]{4,}$/.test(text) && !number.test(text)) return found
   return readable(text) ? { text, place: 'whole' } : found
