@@ -40,16 +40,24 @@ const power = /\*\*/g
 
 /** One answer in one notation; does not change what it says. */
 export function clean(text: string): string {
-  let s = text.replace(power, '^').replace(/\\lbrace(?![a-zA-Z])/g, '\\{').replace(/\\rbrace(?![a-zA-Z])/g, '\\}')
+  let s = text
+    .replace(power, '^')
+    .replace(/\\lbrace(?![a-zA-Z])/g, '\\{')
+    .replace(/\\rbrace(?![a-zA-Z])/g, '\\}')
   for (const [from, to] of rules) s = s.replace(from, to)
   s = thousands(s)
-  return s.replace(/\s+/g, ' ').replace(/^[\s:]+|[\s.,;:]+$/g, '').trim()
+  return s
+    .replace(/\s+/g, ' ')
+    .replace(/^[\s:]+|[\s.,;:]+$/g, '')
+    .trim()
 }
 
 /** `1,234` is one number unless it stands in brackets, where commas separate items; `1 000` likewise. */
 function thousands(text: string): string {
   const bracketed = /[([{]/.test(text)
-  const s = bracketed ? text : text.replace(/(?<![\d,.])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])/g, (m) => m.replaceAll(',', ''))
+  const s = bracketed
+    ? text
+    : text.replace(/(?<![\d,.])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])/g, (m) => m.replaceAll(',', ''))
   return s.replace(/^\s*-?\d{1,3}(?: \d{3})+(?:\.\d+)?\s*$/, (m) => m.replaceAll(' ', ''))
 }
 

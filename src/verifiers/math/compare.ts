@@ -32,7 +32,8 @@ export function compare(gold: Node, answer: Node, options: CompareOptions = {}):
 function renamed(node: Node): Node {
   const names = new Map<string, string>()
   for (const n of walk(node)) if (n.k === 'sym' && !names.has(n.name)) names.set(n.name, `v${names.size + 1}`)
-  const rename = (n: Node): Node => (n.k === 'sym' ? { ...n, name: names.get(n.name)! } : mapChildren(n, rename))
+  const rename = (n: Node): Node =>
+    n.k === 'sym' ? { ...n, name: names.get(n.name)! } : mapChildren(n, rename)
   return rename(node)
 }
 
@@ -90,7 +91,10 @@ function matrixProduct(args: readonly Node[]): Node | undefined {
 export function isName(node: Node): boolean {
   if (node.k === 'sym') return node.name !== 'pi' && node.name !== 'e'
   if (node.k === 'text') return true
-  if (node.k === 'fn') return node.name.length <= 1 || node.name.includes('_') || (node.name === 'abs' && node.args.every(isName))
+  if (node.k === 'fn')
+    return (
+      node.name.length <= 1 || node.name.includes('_') || (node.name === 'abs' && node.args.every(isName))
+    )
   if (node.k === 'pow') return isName(node.base) && node.exp.k === 'num' && node.exp.v.n === -1n
   return (node.k === 'mul' || node.k === 'ratio' || node.k === 'tuple') && children(node).every(isName)
 }
@@ -133,8 +137,10 @@ class Comparer {
     }
     if (a.k === 'tuple' && b.k === 'set') return this.#inOrder(a.items, b.items)
     if (a.k === 'set' && b.k === 'tuple') return this.#inOrder(a.items, b.items)
-    if (a.k === 'tuple' && b.k === 'list' && b.items.every((n) => n.k !== 'tuple')) return this.#inOrder(a.items, b.items)
-    if (a.k === 'list' && b.k === 'tuple' && a.items.every((n) => n.k !== 'tuple')) return this.#inOrder(a.items, b.items)
+    if (a.k === 'tuple' && b.k === 'list' && b.items.every((n) => n.k !== 'tuple'))
+      return this.#inOrder(a.items, b.items)
+    if (a.k === 'list' && b.k === 'tuple' && a.items.every((n) => n.k !== 'tuple'))
+      return this.#inOrder(a.items, b.items)
     if (a.k === 'union' || b.k === 'union') return this.#anyOrder(parts(a, 'union'), parts(b, 'union'))
     if (a.k === 'intersection' || a.k === 'minus')
       return a.k === b.k ? this.#inOrder(a.args, children(b)) : no
@@ -191,7 +197,8 @@ class Comparer {
     const sides = this.#inOrder(a.args, other.args)
     if (sides.equal) return sides
     const [left, right] = [a.args[0]!, other.args[0]!]
-    if (a.ops[0] === '=' && isName(left) && isName(right) && sameHead(left, right)) return this.equal(a.args[1]!, other.args[1]!)
+    if (a.ops[0] === '=' && isName(left) && isName(right) && sameHead(left, right))
+      return this.equal(a.args[1]!, other.args[1]!)
     return this.#multiples(a, b)
   }
 
@@ -200,13 +207,20 @@ class Comparer {
     const n = new Normaliser()
     try {
       const difference = (r: Node & { k: 'rel' }) =>
-        n.fraction({ k: 'add', args: [r.args[0]!, { k: 'mul', args: [{ k: 'num', v: q.whole(-1) }, r.args[1]!] }] })
+        n.fraction({
+          k: 'add',
+          args: [r.args[0]!, { k: 'mul', args: [{ k: 'num', v: q.whole(-1) }, r.args[1]!] }],
+        })
       const c = n.multiple(difference(a), difference(b))
       if (!c) return { equal: false, how: 'normal form' }
       const op = a.ops[0]!
       const positive = c.n > 0n
       const fits =
-        op === '=' || op === '!=' ? a.ops[0] === b.ops[0] : positive ? b.ops[0] === op : flipped(b).ops[0] === op
+        op === '=' || op === '!='
+          ? a.ops[0] === b.ops[0]
+          : positive
+            ? b.ops[0] === op
+            : flipped(b).ops[0] === op
       return { equal: fits, how: 'normal form' }
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
@@ -267,7 +281,8 @@ interface Literal {
 
 /** A decimal as it stands, with its sign; undefined for all else. */
 function literal(node: Node): Literal | undefined {
-  if (node.k === 'num' && node.places !== undefined) return { v: node.v, places: node.places, digits: node.digits ?? 0 }
+  if (node.k === 'num' && node.places !== undefined)
+    return { v: node.v, places: node.places, digits: node.digits ?? 0 }
   if (node.k !== 'mul' || node.args.length !== 2) return undefined
   const [sign, rest] = node.args
   const inner = sign!.k === 'num' && sign!.v.n === -1n && sign!.v.d === 1n ? literal(rest!) : undefined
@@ -288,8 +303,13 @@ const sameOps = (a: readonly string[], b: readonly string[]): boolean => a.join(
 
 /** `W(n) = 1` and `W(x) = 1`: the same function, its argument called otherwise. */
 function sameHead(a: Node, b: Node): boolean {
-  const [x, y] = [[...walk(a)].filter((n) => n.k === 'sym' || n.k === 'fn'), [...walk(b)].filter((n) => n.k === 'sym' || n.k === 'fn')]
-  return x.length === 2 && y.length === 2 && (x[0] as { name: string }).name === (y[0] as { name: string }).name
+  const [x, y] = [
+    [...walk(a)].filter((n) => n.k === 'sym' || n.k === 'fn'),
+    [...walk(b)].filter((n) => n.k === 'sym' || n.k === 'fn'),
+  ]
+  return (
+    x.length === 2 && y.length === 2 && (x[0] as { name: string }).name === (y[0] as { name: string }).name
+  )
 }
 
 /** Equal where all are, by the weakest of the means; stops at the first that is not. */

@@ -11,8 +11,7 @@ export interface Found {
 /** Which kinds of notation may hold an answer; both by default. */
 export type Notations = readonly ('latex' | 'expr')[]
 
-const sentence =
-  /(?:final answer(?: is)?|answer is|answer:|answer should be|(?:^|\n)\s*A:)\s*:?\s*(?=\S)/gi
+const sentence = /(?:final answer(?: is)?|answer is|answer:|answer should be|(?:^|\n)\s*A:)\s*:?\s*(?=\S)/gi
 const plainNumber =
   /(?<![\w.,])-?(?:[$€£]\s*)?-?(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?: \d{3})+(?![\d])|\d+)?(?:[.,]\d+)?(?:\s*\/\s*-?\d+)?(?:\s*(?:%|\\%|percent\b|percentage\b|pct\b))?/g
 const relation = /\b[a-zA-Z](?:\([a-z]\))?\s*(?:=|<|>|≤|≥|\\le|\\ge)\s*-?[\d.]+/g
@@ -29,7 +28,11 @@ export function extract(response: string, notations: Notations = ['latex', 'expr
   }
   const marker = text.lastIndexOf('####')
   if (marker >= 0) {
-    const line = text.slice(marker + 4).trim().split('\n', 1)[0]!.trim()
+    const line = text
+      .slice(marker + 4)
+      .trim()
+      .split('\n', 1)[0]!
+      .trim()
     if (line !== '') return { text: line, place: 'marker' }
   }
   const said = lastSentence(text, notations)
@@ -103,7 +106,11 @@ function lastSentence(text: string, notations: Notations): string | undefined {
     if (formulas) return behindFormulas(said) ?? formulas
   }
   const short = said.trim().replace(/^\**\s*|\s*\**$/g, '')
-  if (/^[-+$\\\d([{.]/.test(short) && short.length < 120 && !/[a-z]{4,}/i.test(short.replace(/\\[a-z]+/g, '')))
+  if (
+    /^[-+$\\\d([{.]/.test(short) &&
+    short.length < 120 &&
+    !/[a-z]{4,}/i.test(short.replace(/\\[a-z]+/g, ''))
+  )
     return short
   if (/^\(?[A-J]\)?$/.test(short)) return short
   return lastNumber(said) ?? (short.length > 0 && short.length < 40 ? short : undefined)
@@ -128,7 +135,8 @@ function lastFormulas(text: string): string | undefined {
     let end = text.indexOf(close, from)
     while (close === '$' && end > 0 && text[end - 1] === '\\') end = text.indexOf(close, end + 1)
     if (end < 0) break
-    if (end > from && end - from < limits.answer) found.push({ inside: text.slice(from, end), from: m.index, to: end + close.length })
+    if (end > from && end - from < limits.answer)
+      found.push({ inside: text.slice(from, end), from: m.index, to: end + close.length })
     opening.lastIndex = end + close.length
   }
   const last = found.pop()
@@ -137,7 +145,11 @@ function lastFormulas(text: string): string | undefined {
   const tail = /^\s*(?:\\?%|percent\b|percentage\b|pct\b)/.exec(text.slice(last.to, last.to + 20))
   if (tail) answer += '\\%'
   let start = last.from
-  for (let before = found.pop(); before && /^\s*(?:,|and|or|,\s*and|;)\s*$/.test(text.slice(before.to, start)); before = found.pop()) {
+  for (
+    let before = found.pop();
+    before && /^\s*(?:,|and|or|,\s*and|;)\s*$/.test(text.slice(before.to, start));
+    before = found.pop()
+  ) {
     answer = `${before.inside}, ${answer}`
     start = before.from
   }
@@ -151,7 +163,9 @@ function lastNumber(text: string): string | undefined {
   for (const m of tail.matchAll(plainNumber)) {
     if (!/\d/.test(m[0])) continue
     const after = tail[m.index + m[0].length] ?? ''
-    const isWord = /[\w]/.test(after) && !/^(?:[a-z]{1,2}[²³]?(?:\W|$))/.test(tail.slice(m.index + m[0].length, m.index + m[0].length + 4))
+    const isWord =
+      /[\w]/.test(after) &&
+      !/^(?:[a-z]{1,2}[²³]?(?:\W|$))/.test(tail.slice(m.index + m[0].length, m.index + m[0].length + 4))
     if (isWord) continue
     last = m[0]
     end = m.index

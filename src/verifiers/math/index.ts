@@ -10,7 +10,19 @@ const name = 'math'
 const version = '1'
 /** The files that decide, in a fixed order: they make up the code hash. */
 const files = [
-  'index', 'judge', 'extract', 'clean', 'lexer', 'parser', 'ast', 'compare', 'relations', 'normal', 'polynomial', 'numeric', 'rational',
+  'index',
+  'judge',
+  'extract',
+  'clean',
+  'lexer',
+  'parser',
+  'ast',
+  'compare',
+  'relations',
+  'normal',
+  'polynomial',
+  'numeric',
+  'rational',
   'limits',
 ]
 
@@ -24,7 +36,8 @@ const schema = z.strictObject({
 export type MathCase = z.infer<typeof schema>
 
 function judge(response: string, truth: unknown, options: MathOptions): Verdict {
-  if (typeof truth !== 'string') return badTruth(name, `expected a text, got ${truth === null ? 'null' : typeof truth}`)
+  if (typeof truth !== 'string')
+    return badTruth(name, `expected a text, got ${truth === null ? 'null' : typeof truth}`)
   try {
     const { gold, ...rest } = judgeMath(response, truth, options)
     if (rest.answer === undefined) return { outcome: 'unparsable', score: 0 }
@@ -59,7 +72,8 @@ export const mathKind: CaseKind<MathCase> = {
   work: 'pure',
   async open({ flags }) {
     const bare = flags.bare ?? false
-    if (typeof bare !== 'boolean') throw new CascadeError('USAGE', `bare: expected true or false, got ${String(bare)}`)
+    if (typeof bare !== 'boolean')
+      throw new CascadeError('USAGE', `bare: expected true or false, got ${String(bare)}`)
     const verifier = math({ bare })
     return {
       judge: ({ response, answer }) => verifier.judge(response, answer),

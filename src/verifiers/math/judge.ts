@@ -1,6 +1,6 @@
 import type { Node } from './ast.ts'
 import { clean, plain } from './clean.ts'
-import { type Comparison, type CompareOptions, compare } from './compare.ts'
+import { type CompareOptions, type Comparison, compare } from './compare.ts'
 import { extract, type Found, type Notations } from './extract.ts'
 import { limits, Unreadable } from './limits.ts'
 import { parse } from './parser.ts'
@@ -49,7 +49,14 @@ function answerOf(response: string, { notations }: MathOptions): Found | undefin
   if (text.length < 40 && number.test(text)) return { text, place: 'whole' }
   const found = extract(response, notations)
   const surest = found && (found.place === 'boxed' || found.place === 'marker' || found.place === 'formula')
-  if (surest || text === '' || text.includes('\n') || text.length > 400 || /[a-zA-Z]{3,} [a-zA-Z]{2,}/.test(text)) return found
+  if (
+    surest ||
+    text === '' ||
+    text.includes('\n') ||
+    text.length > 400 ||
+    /[a-zA-Z]{3,} [a-zA-Z]{2,}/.test(text)
+  )
+    return found
   // A short text without prose: the whole of it is the answer.
   if (/^[A-Z0-9]{4,}$/.test(text) && !number.test(text)) return found
   return readable(text) ? { text, place: 'whole' } : found

@@ -12,7 +12,9 @@ const pattern =
   /(\s*)(?:(\\text\s*\{[^{}]*\})|(\\[a-zA-Z]+|\\.)|(\d+(?:\.\d+)?|\.\d+)|([a-zA-Zα-ωΑ-Ω]+)|(\S))/gsy
 /** Words that are functions without a backslash as well. */
 export const functions = new Set(
-  'sin cos tan sec csc cot arcsin arccos arctan sinh cosh tanh log ln lg exp sqrt max min gcd lcm deg'.split(' '),
+  'sin cos tan sec csc cot arcsin arccos arctan sinh cosh tanh log ln lg exp sqrt max min gcd lcm deg'.split(
+    ' ',
+  ),
 )
 const greek = new Set(['pi', 'infty', 'alpha', 'beta', 'theta', 'inf'])
 const units = new Set(
@@ -48,9 +50,12 @@ function letters(tokens: Token[], run: string, spaced: boolean): void {
   else if (run.startsWith('or') && before !== undefined && !spaced && before.kind !== 'command') {
     tokens.push({ kind: 'sign', text: ',', spaced })
     if (run.length > 2) letters(tokens, run.slice(2), true)
-  } else if (run.length > 1 && before?.kind === 'number' && units.has(lower)) tokens.push({ kind: 'text', text: run, spaced })
+  } else if (run.length > 1 && before?.kind === 'number' && units.has(lower))
+    tokens.push({ kind: 'text', text: run, spaced })
   else if (run.length > 3) tokens.push({ kind: 'text', text: run, spaced })
-  else for (const [i, c] of [...run].entries()) tokens.push({ kind: 'letter', text: c, spaced: spaced && i === 0 })
+  else
+    for (const [i, c] of [...run].entries())
+      tokens.push({ kind: 'letter', text: c, spaced: spaced && i === 0 })
 }
 
 function word(tokens: Token[], text: string, spaced: boolean): void {

@@ -1,6 +1,16 @@
 import type { Node } from './ast.ts'
 import { limits, Unreadable } from './limits.ts'
-import { Algebra, asNumber, constant, type Fraction, floor, keyOf, type Polynomial, unit } from './polynomial.ts'
+import {
+  Algebra,
+  asNumber,
+  constant,
+  type Fraction,
+  floor,
+  keyOf,
+  monomialKey,
+  type Polynomial,
+  unit,
+} from './polynomial.ts'
 import * as q from './rational.ts'
 
 /** Turns expressions into fractions of polynomials; equal ones are equal by cross multiplication. */
@@ -85,7 +95,10 @@ export class Normaliser {
   #plus(a: Fraction, b: Fraction): Fraction {
     const g = this.#algebra
     if (keyOf(a.bottom) === keyOf(b.bottom)) return { top: g.plus(a.top, b.top), bottom: a.bottom }
-    return { top: g.plus(g.times(a.top, b.bottom), g.times(b.top, a.bottom)), bottom: g.times(a.bottom, b.bottom) }
+    return {
+      top: g.plus(g.times(a.top, b.bottom), g.times(b.top, a.bottom)),
+      bottom: g.times(a.bottom, b.bottom),
+    }
   }
 
   #times(a: Fraction, b: Fraction): Fraction {
@@ -100,7 +113,10 @@ export class Normaliser {
     if (a.top.size === 0) throw new Unreadable('division by zero')
     if (a.top.size !== 1) return { top: a.bottom, bottom: a.top }
     const [term] = a.top.values()
-    const inverted = this.#algebra.scaled(this.#algebra.monomialPower(term!.m, q.whole(-1)), q.over(q.one, term!.c))
+    const inverted = this.#algebra.scaled(
+      this.#algebra.monomialPower(term!.m, q.whole(-1)),
+      q.over(q.one, term!.c),
+    )
     return whole(this.#algebra.times(a.bottom, inverted))
   }
 
@@ -113,9 +129,11 @@ export class Normaliser {
     // a^(2n+1) is (a^n)^2 a, so that powers of the same base meet.
     let result = whole(unit)
     for (const t of powers) {
-      const m = new Map([['', { c: q.one, m: t.m }]])
       const numeric = t.m.size === 0
-      result = this.#times(result, numeric ? this.#rationalPower(base, t.c) : this.#symbolicPower(base, keyOf(m), t.c))
+      result = this.#times(
+        result,
+        numeric ? this.#rationalPower(base, t.c) : this.#symbolicPower(base, monomialKey(t.m), t.c),
+      )
     }
     return result
   }
@@ -144,7 +162,8 @@ export class Normaliser {
       return whole(this.#algebra.scaled(raised, q.power(term.c, e.n)))
     }
     if (tooMany) return whole(this.#opaque(`(${this.#show(base)})^${q.print(e)}`))
-    if (q.isWhole(e)) return { top: this.#algebra.power(base.top, e.n), bottom: this.#algebra.power(base.bottom, e.n) }
+    if (q.isWhole(e))
+      return { top: this.#algebra.power(base.top, e.n), bottom: this.#algebra.power(base.bottom, e.n) }
     return this.#over(whole(this.#root(base.top, e)), whole(this.#root(base.bottom, e)))
   }
 
@@ -157,7 +176,10 @@ export class Normaliser {
       const odd = [...t!.m.values()].every((x) => x.n % 2n !== 0n)
       if (odd && !t!.m.has('i')) return g.times(this.#numberRoot(t!.c, e), g.monomialPower(t!.m, e))
     }
-    const content = [...p.values()].reduce((c, t) => ({ n: q.gcd(c.n, abs(t.c.n)), d: lcm(c.d, t.c.d) }), { n: 0n, d: 1n })
+    const content = [...p.values()].reduce((c, t) => ({ n: q.gcd(c.n, abs(t.c.n)), d: lcm(c.d, t.c.d) }), {
+      n: 0n,
+      d: 1n,
+    })
     const scale = q.ratio(content.n, content.d)
     const rest = g.scaled(p, q.over(q.one, scale))
     return g.times(this.#numberRoot(scale, e), g.atom(`[${keyOf(rest)}]`, { sum: rest }, e))
@@ -184,9 +206,20 @@ export class Normaliser {
     if (name === 'ceil' && a) return whole(constant(q.whole(-floor(q.negate(a)))))
     if (name === 'factorial' && a && q.isWhole(a) && a.n >= 0n && a.n <= limits.factorial)
       return whole(constant(q.whole(falling(a.n, a.n))))
-    if (name === 'binom' && a && b && q.isWhole(a) && q.isWhole(b) && b.n >= 0n && a.n >= b.n && b.n <= 500n && a.n <= 100_000n)
+    if (
+      name === 'binom' &&
+      a &&
+      b &&
+      q.isWhole(a) &&
+      q.isWhole(b) &&
+      b.n >= 0n &&
+      a.n >= b.n &&
+      b.n <= 500n &&
+      a.n <= 100_000n
+    )
       return whole(constant(q.ratio(falling(a.n, b.n), falling(b.n, b.n))))
-    if (name === 'exp' && args[0]) return this.fraction({ k: 'pow', base: { k: 'sym', name: 'e' }, exp: args[0] })
+    if (name === 'exp' && args[0])
+      return this.fraction({ k: 'pow', base: { k: 'sym', name: 'e' }, exp: args[0] })
     return whole(this.#opaque(`${name === 'log' && args.length === 1 ? 'ln' : name}(${this.#keys(args)})`))
   }
 

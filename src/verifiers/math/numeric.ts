@@ -44,7 +44,10 @@ export function agreeNumerically(a: Node, b: Node): boolean | undefined {
 
 function close(x: DecimalType, y: DecimalType): boolean {
   const larger = x.abs().gt(y.abs()) ? x.abs() : y.abs()
-  return x.minus(y).abs().lte(larger.times(`1e-${agree}`))
+  return x
+    .minus(y)
+    .abs()
+    .lte(larger.times(`1e-${agree}`))
 }
 
 /** The value of an expression without variables, for rounding; undefined where it has none. */
@@ -107,7 +110,14 @@ function sum(terms: DecimalType[]): DecimalType {
 function raised(base: DecimalType, exp: DecimalType): DecimalType {
   const D = decimals()
   if (base.isZero()) return exp.gt(0) ? base : new D(Number.NaN)
-  if (exp.abs().gt(1e6) || exp.abs().times(Math.abs(base.e) + 1).gt(1e5)) return new D(Number.NaN)
+  if (
+    exp.abs().gt(1e6) ||
+    exp
+      .abs()
+      .times(Math.abs(base.e) + 1)
+      .gt(1e5)
+  )
+    return new D(Number.NaN)
   return base.pow(exp)
 }
 

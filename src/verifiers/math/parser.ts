@@ -175,9 +175,15 @@ class Parser {
     const t = this.#peek()
     if (!t) return false
     if (t.kind === 'number' || t.kind === 'letter') return true
-    if (t.kind === 'sign') return t.text === '(' || t.text === '[' || t.text === '{' || (t.text === '|' && this.#bars === 0)
+    if (t.kind === 'sign')
+      return t.text === '(' || t.text === '[' || t.text === '{' || (t.text === '|' && this.#bars === 0)
     if (t.kind === 'text') return false
-    return !(t.text in relations || t.text in joins) && !['\\}', '\\rfloor', '\\rceil', '\\end', '\\\\', '\\pm', '\\mp', '\\percent', '\\rangle'].includes(t.text)
+    return (
+      !(t.text in relations || t.text in joins) &&
+      !['\\}', '\\rfloor', '\\rceil', '\\end', '\\\\', '\\pm', '\\mp', '\\percent', '\\rangle'].includes(
+        t.text,
+      )
+    )
   }
 
   #factor(): Node {
@@ -287,7 +293,11 @@ class Parser {
         return { k: 'fn', name: 'binom', args: [this.#argument(), this.#argument()] }
       case 'lfloor':
       case 'lceil':
-        return { k: 'fn', name: bare.slice(1), args: [this.#group(bare === 'lfloor' ? '\\rfloor' : '\\rceil')] }
+        return {
+          k: 'fn',
+          name: bare.slice(1),
+          args: [this.#group(bare === 'lfloor' ? '\\rfloor' : '\\rceil')],
+        }
       case '{': {
         const items = this.#is('\\}') ? [] : this.#nested(() => this.#items())
         this.#need('\\}')
@@ -340,7 +350,11 @@ class Parser {
       return this.#skip('^') ? { k: 'pow', base: node, exp: this.#argument() } : node
     }
     const args = [this.#signed()]
-    while (this.#peek()?.kind === 'number' || this.#peek()?.kind === 'letter' || this.#is('\\pi', '\\frac', '\\theta', '\\alpha'))
+    while (
+      this.#peek()?.kind === 'number' ||
+      this.#peek()?.kind === 'letter' ||
+      this.#is('\\pi', '\\frac', '\\theta', '\\alpha')
+    )
       args.push(this.#factor())
     return args.length === 1 ? args[0]! : { k: 'mul', args }
   }
@@ -348,7 +362,8 @@ class Parser {
   #matrix(): Node {
     const name = this.#word()
     if (!/^(?:[pbvBV]?matrix|array|cases)$/.test(name)) throw new Unreadable(`unknown environment ${name}`)
-    if (name === 'array' && this.#skip('{')) while (!this.#skip('}')) if (!this.#tokens[this.#at++]) throw new Unreadable('expected }')
+    if (name === 'array' && this.#skip('{'))
+      while (!this.#skip('}')) if (!this.#tokens[this.#at++]) throw new Unreadable('expected }')
     const rows: Node[][] = [[]]
     while (!this.#skip('\\end')) {
       if (this.#skip('\\\\')) rows.push([])

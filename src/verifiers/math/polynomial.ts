@@ -22,7 +22,8 @@ export interface Fraction {
 export type Atom = { prime: bigint } | { i: true } | { sum: Polynomial } | { free: true } | { opaque: true }
 
 const noMonomial: Monomial = new Map()
-export const constant = (c: q.Rational): Polynomial => (q.isZero(c) ? new Map() : new Map([['', { c, m: noMonomial }]]))
+export const constant = (c: q.Rational): Polynomial =>
+  q.isZero(c) ? new Map() : new Map([['', { c, m: noMonomial }]])
 export const unit = constant(q.one)
 
 export function keyOf(p: Polynomial): string {
@@ -32,7 +33,7 @@ export function keyOf(p: Polynomial): string {
     .join('+')
 }
 
-function monomialKey(m: Monomial): string {
+export function monomialKey(m: Monomial): string {
   return [...m.entries()]
     .map(([atom, e]) => `${atom}^${q.print(e)}`)
     .sort()
@@ -62,13 +63,16 @@ export class Algebra {
   }
 
   scaled(a: Polynomial, by: q.Rational): Polynomial {
-    return q.isZero(by) ? new Map() : new Map([...a].map(([key, t]) => [key, { c: q.times(t.c, by), m: t.m }]))
+    return q.isZero(by)
+      ? new Map()
+      : new Map([...a].map(([key, t]) => [key, { c: q.times(t.c, by), m: t.m }]))
   }
 
   times(a: Polynomial, b: Polynomial): Polynomial {
     this.#spend(a.size * b.size)
     const terms: Term[] = []
-    for (const x of a.values()) for (const y of b.values()) terms.push({ c: q.times(x.c, y.c), m: joined(x.m, y.m) })
+    for (const x of a.values())
+      for (const y of b.values()) terms.push({ c: q.times(x.c, y.c), m: joined(x.m, y.m) })
     return this.#reduced(terms)
   }
 
@@ -100,7 +104,7 @@ export class Algebra {
         if (q.isZero(e)) continue
         if ('free' in info || 'opaque' in info) m.set(key, e)
         else {
-          const low = 'i' in info ? (((e.n / (e.d * 2n)) * 2n)) : floor(e)
+          const low = 'i' in info ? (e.n / (e.d * 2n)) * 2n : floor(e)
           const rest = q.add(e, q.whole(-low))
           if ('prime' in info) c = q.times(c, q.power(q.whole(info.prime), low))
           else if ('i' in info) {
@@ -114,7 +118,8 @@ export class Algebra {
         }
       }
       const simple: Term = { c, m }
-      if (factor) for (const [key, t] of this.times(new Map([[monomialKey(m), simple]]), factor)) put(sum, key, t)
+      if (factor)
+        for (const [key, t] of this.times(new Map([[monomialKey(m), simple]]), factor)) put(sum, key, t)
       else put(sum, monomialKey(m), simple)
       if (sum.size > limits.terms) throw new Unreadable('too many terms')
     }
