@@ -172,6 +172,6 @@ function lastNumber(text: string): string | undefined {
   }
   if (last === undefined) return undefined
   const related = [...tail.slice(Math.max(0, end - 40)).matchAll(relation)].pop()
-  if (related && related[0].endsWith(last.trim()) && /[<>≤≥]/.test(related[0])) return related[0]
+  if (related?.[0].endsWith(last.trim()) && /[<>≤≥]/.test(related[0])) return related[0]
   return last
 }

@@ -73,7 +73,7 @@ export const mathKind: CaseKind<MathCase> = {
   async open({ flags }) {
     const bare = flags.bare ?? false
     if (typeof bare !== 'boolean')
-      throw new CascadeError('USAGE', `bare: expected true or false, got ${String(bare)}`)
+      throw new CascadeError('USAGE', `bare: expected true or false, got ${JSON.stringify(bare)}`)
     const verifier = math({ bare })
     return {
       judge: ({ response, answer }) => verifier.judge(response, answer),

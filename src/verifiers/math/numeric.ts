@@ -124,7 +124,7 @@ function raised(base: DecimalType, exp: DecimalType): DecimalType {
 function applied(name: string, [a, b]: DecimalType[]): DecimalType {
   const D = decimals()
   const none = new D(Number.NaN)
-  if (!a || !a.isFinite() || a.abs().gt(1e12)) return none
+  if (!a?.isFinite() || a.abs().gt(1e12)) return none
   const small = (x: DecimalType): DecimalType => (x.abs().lt('1e-50') ? new D(0) : x)
   switch (name) {
     case 'abs':

@@ -1,11 +1,11 @@
 import type { Node, Relation } from './ast.ts'
 import { functions, lex, type Token } from './lexer.ts'
 import { limits, Unreadable } from './limits.ts'
-import { decimal, one, whole } from './rational.ts'
+import { decimal, whole } from './rational.ts'
 
 const minusOne: Node = { k: 'num', v: whole(-1) }
-export const negated = (arg: Node): Node => ({ k: 'mul', args: [minusOne, arg] })
-export const inverse = (base: Node): Node => ({ k: 'pow', base, exp: minusOne })
+const negated = (arg: Node): Node => ({ k: 'mul', args: [minusOne, arg] })
+const inverse = (base: Node): Node => ({ k: 'pow', base, exp: minusOne })
 
 const relations: Readonly<Record<string, Relation>> = {
   '=': '=',
@@ -130,7 +130,7 @@ class Parser {
       if (this.#skip('\\pm', '\\mp')) args.push({ k: 'pm', arg: this.#product() })
       else if (this.#skip('-')) {
         let minus = true
-        while (this.#is('-', '+')) minus = this.#skip('-') ? !minus : (this.#at++, minus)
+        for (; this.#is('-', '+'); this.#at++) if (this.#is('-')) minus = !minus
         args.push(minus ? negated(this.#product()) : this.#product())
       } else {
         while (this.#skip('+')) {}
@@ -399,5 +399,3 @@ function number(text: string): Node {
   const digits = text.replace('.', '').replace(/^0+/, '').length
   return { k: 'num', v, places: text.length - point - 1, digits }
 }
-
-export const oneNode: Node = { k: 'num', v: one }
