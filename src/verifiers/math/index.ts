@@ -16,6 +16,7 @@ const files = [
   'clean',
   'lexer',
   'parser',
+  'build',
   'ast',
   'compare',
   'relations',

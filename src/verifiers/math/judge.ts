@@ -15,9 +15,10 @@ export interface MathOptions extends CompareOptions {
 
 /** What came of a response: its answer and the comparison, or that it has none. */
 export type Judgement =
-  | { answer?: undefined; gold: string }
+  | { answer?: undefined; comparison?: undefined; gold: string }
   | { answer: string; place: Found['place']; gold: string; comparison: Comparison }
 
+const delimiters = /\$|(?<!\\)\\[[\]()]/g
 const number = /^-?(?:\d+(?:\.\d+)?|\.\d+)$/
 const grouped = /^-?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/
 
@@ -28,10 +29,18 @@ const grouped = /^-?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/
  */
 export function judgeMath(response: string, gold: string, options: MathOptions = {}): Judgement {
   const truth = goldAnswer(gold, options)
+  if (response.length <= 400 && !number.test(truth) && sameText(response, truth))
+    return { answer: response, place: 'whole', gold: truth, comparison: { equal: true, how: 'text' } }
   const found = options.bare ? whole(response) : answerOf(response, options)
   if (!found) return { gold: truth }
   const comparison = plainNumbers(truth, found.text) ?? expressions(truth, found.text, options)
   return { answer: found.text, place: found.place, gold: truth, comparison }
+}
+
+/** The gold itself, with or without dollars: equal also where neither is mathematics. */
+function sameText(response: string, truth: string): boolean {
+  const text = (s: string): string => plain(clean(s.replace(delimiters, ' ')))
+  return response.trim() !== '' && (response === truth || text(response) === text(truth))
 }
 
 function whole(text: string): Found | undefined {
@@ -63,7 +72,10 @@ function answerOf(response: string, { notations }: MathOptions): Found | undefin
 }
 
 function goldAnswer(gold: string, options: MathOptions): string {
-  const text = gold.trim()
+  const trimmed = gold.trim()
+  // Formulas with words between or behind them are one answer: `$f(x)=a x$, where $a>0$`.
+  const formulas = /^(?:\$|\\[[(])/.test(trimmed) && trimmed.length <= 200 && !trimmed.includes('boxed')
+  const text = formulas ? trimmed.replace(delimiters, ' ').trim() : trimmed
   if (text === '') throw new Unreadable('empty')
   const found = text.includes('####') || /\\f?boxed|\$|\\[[(]/.test(text) ? extract(text) : undefined
   const prose = text.length > 200 && !found ? extract(text, options.notations) : found

@@ -1,11 +1,8 @@
 import type { Node, Relation } from './ast.ts'
+import { inverse, isFraction, negated, number } from './build.ts'
 import { functions, lex, type Token } from './lexer.ts'
 import { limits, Unreadable } from './limits.ts'
 import { decimal, whole } from './rational.ts'
-
-const minusOne: Node = { k: 'num', v: whole(-1) }
-const negated = (arg: Node): Node => ({ k: 'mul', args: [minusOne, arg] })
-const inverse = (base: Node): Node => ({ k: 'pow', base, exp: minusOne })
 
 const relations: Readonly<Record<string, Relation>> = {
   '=': '=',
@@ -269,7 +266,14 @@ class Parser {
   #subscript(): string {
     if (!this.#skip('_')) return ''
     const from = this.#at
-    this.#argument()
+    let depth = 0
+    do {
+      const t = this.#peek()
+      if (!t) throw new Unreadable('expected a subscript, got the end')
+      if (t.text === '{') depth++
+      else if (t.text === '}') depth--
+      this.#at++
+    } while (depth > 0)
     const inside = this.#tokens.slice(from, this.#at).filter((t) => !/[{}]/.test(t.text))
     return `_${inside.map((t) => t.text).join('')}`
   }
@@ -384,18 +388,4 @@ class Parser {
     this.#need('}')
     return text
   }
-}
-
-function isFraction(node: Node): boolean {
-  if (node.k !== 'mul' || node.args.length !== 2) return false
-  const [top, bottom] = node.args
-  return top!.k === 'num' && bottom!.k === 'pow' && bottom!.base.k === 'num' && bottom!.exp === minusOne
-}
-
-function number(text: string): Node {
-  const point = text.indexOf('.')
-  const v = decimal(text)
-  if (point < 0) return { k: 'num', v }
-  const digits = text.replace('.', '').replace(/^0+/, '').length
-  return { k: 'num', v, places: text.length - point - 1, digits }
 }
