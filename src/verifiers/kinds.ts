@@ -28,6 +28,13 @@ export const kinds: readonly KindEntry[] = [
     load: async () => (await import('./instruction/index.ts')).instructionKind,
   },
   {
+    name: 'math',
+    summary: 'the final answer of worked mathematics against the right one, by value',
+    flags: ['bare'],
+    label: 'answer',
+    load: async () => (await import('./math/index.ts')).mathKind,
+  },
+  {
     name: 'patch',
     summary: 'a code change against the reference change, without running it',
     flags: [],

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { verifiers } from '../../src/verifiers/index.ts'
 import { ruleVerifier, type Samples } from '../../src/verifiers/judge.ts'
+import { math } from '../../src/verifiers/math/index.ts'
 import { builtInVerifiers, preflightBuiltIn } from '../../src/verifiers/registry.ts'
 
 describe('preflight', () => {
-  test.each(Object.keys(verifiers))('%s knows its samples', (name) => {
-    expect(() => preflightBuiltIn(name)).not.toThrow()
+  test.each(Object.entries({ ...verifiers, instruction, math }))('%s knows its samples', (name, make) => {
+    expect(() => preflightBuiltIn(name, make)).not.toThrow()
   })
 
   const made = (samples: Samples, score: number | 'broken') => () =>
