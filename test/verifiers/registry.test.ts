@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { verifiers } from '../../src/verifiers/index.ts'
+import { instruction } from '../../src/verifiers/instruction/index.ts'
 import { ruleVerifier, type Samples } from '../../src/verifiers/judge.ts'
 import { math } from '../../src/verifiers/math/index.ts'
 import { builtInVerifiers, preflightBuiltIn } from '../../src/verifiers/registry.ts'
