@@ -70,3 +70,43 @@ describe.skipIf(!sharedData('gsm8k/test.jsonl'))('grade-school solutions', () =>
     expect(golds.filter((gold) => !right(gold, gold))).toEqual([])
   })
 })
+
+/** One gold in the notations that models use for it. */
+function variants(gold: string, numerical: boolean): Record<string, string> {
+  const inside = gold.replace(/\.$/, '').replaceAll('$', '')
+  return {
+    itself: gold,
+    dfrac: gold.replaceAll('\\frac', '\\dfrac'),
+    tfrac: gold.replaceAll('\\frac', '\\tfrac'),
+    left: gold.replace(/(?<!\\left)\(([^()[\]]*)\)/g, '\\left($1\\right)'),
+    right: gold.replaceAll(/\\left|\\right/g, ''),
+    boxed: `So \\boxed{${inside}}`,
+    stopped: `${gold}.`,
+    spaced: gold.replace(/([+=,])/g, ' $1 '),
+    said: `The answer is $${inside}$.`,
+    bare: inside,
+    display: `\\[ ${inside} \\]`,
+    ...(numerical ? { unit: `$${inside}\\text{ units}$`, unitBoxed: `\\boxed{${inside} \\text{ cm}}` } : {}),
+  }
+}
+
+describe.skipIf(!sharedData('olympiadbench/olympiadbench.jsonl'))('olympiad golds', () => {
+  test('each equals itself in every notation', () => {
+    interface Problem {
+      answer: string[]
+      answer_type: string
+    }
+    const problems = rows<Problem>('olympiadbench/olympiadbench.jsonl')
+    const all = problems.flatMap((p) =>
+      p.answer.flatMap((gold) =>
+        Object.entries(variants(gold, p.answer_type === 'Numerical')).map(([kind, text]) => ({
+          gold,
+          kind,
+          text,
+        })),
+      ),
+    )
+    expect(all.length).toBeGreaterThan(4000)
+    expect(all.filter(({ gold, text }) => !right(text, gold))).toEqual([])
+  })
+})
