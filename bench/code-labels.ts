@@ -7,48 +7,60 @@ import {
   labelledCases,
   pythonReferences,
 } from '../test/verifiers/code/labelled.ts'
+import type { Figure } from './figure.ts'
+
+export const summary =
+  'every labelled program of HumanEval, MBXP and MBPP that is at hand, in a sandbox: verdicts against labels'
 
 /**
- * Judges every program of the shared data whose outcome is known and prints what differs, one JSON line each; those of
- * `test/verifiers/code/label-differences.jsonl` are explained there. Ends with 1 where another one differs.
+ * Programs of the data beside the repository (or in `CASCADE_SHARED`) whose outcome is known: how many verdicts equal their label. `CODE_SANDBOX` is
+ * wasm or bubblewrap. What differs goes to standard error; `test/verifiers/code/label-differences.jsonl` explains it.
  *
- *     node bench/code-labels.ts [wasm|bubblewrap]
+ * @throws where the data is absent, or a program differs that is not explained
  */
+export async function* run(sandbox = process.env.CODE_SANDBOX ?? 'wasm', jobs = 2): AsyncGenerator<Figure> {
+  const references = pythonReferences(read).map((given) => ({ given, passed: true }))
+  yield await measure('labels', sandbox, jobs, labelledCases(read))
+  yield await measure('Python references', sandbox, jobs, references)
+}
+
 function read(path: string): string {
   const file = sharedData(path)
-  if (!file)
-    throw new Error(`expected the shared data file ${path} beside the repository or in CASCADE_SHARED`)
+  if (!file) throw new Error(`expected the data file ${path} beside the repository or in CASCADE_SHARED`)
   return readFileSync(file, 'utf8')
 }
 
-const sandbox = process.argv[2] ?? 'wasm'
-const explained = knownDifferences(sandbox)
-
-async function measure(name: string, cases: readonly LabelledCase[]): Promise<boolean> {
-  const jobs = Number(process.env.CASCADE_JOBS ?? 2)
+async function measure(
+  name: string,
+  sandbox: string,
+  jobs: number,
+  cases: readonly LabelledCase[],
+): Promise<Figure> {
+  const explained = knownDifferences(sandbox)
   await using judge = await codeKind.open({ jobs, flags: { sandbox } })
   const begun = performance.now()
-  let different = 0
-  let unexplained = 0
+  const unexplained: string[] = []
+  let same = 0
   await Promise.all(
     cases.map(async ({ given, passed }) => {
       const verdict = await judge.judge(given, new AbortController().signal)
-      if (verdict.outcome !== 'failed' && (verdict.score === 1) === passed) return
-      different++
-      if (!explained.has(given.id)) unexplained++
-      process.stdout.write(`${JSON.stringify({ id: given.id, passed, verdict })}\n`)
+      if (verdict.outcome !== 'failed' && (verdict.score === 1) === passed) {
+        same += 1
+        return
+      }
+      if (!explained.has(given.id)) unexplained.push(given.id)
+      process.stderr.write(`${JSON.stringify({ id: given.id, passed, verdict })}\n`)
     }),
   )
-  const seconds = (performance.now() - begun) / 1000
-  process.stderr.write(
-    `${name}: ${cases.length} programs, ${different} differ, ${unexplained} of them unexplained, ${seconds.toFixed(1)} s\n`,
-  )
-  return unexplained === 0
+  if (unexplained.length > 0)
+    throw new Error(`${name}: expected explained differences, got ${unexplained.join()}`)
+  return {
+    bench: 'code-labels',
+    figure: `${name}, ${sandbox}: verdicts as labelled/programs`,
+    ours: same,
+    peer: cases.length,
+    ratio: Number((same / cases.length).toFixed(4)),
+    unit: 'programs',
+    seconds: (performance.now() - begun) / 1000,
+  }
 }
-
-const labels = await measure('labels', labelledCases(read))
-const references = await measure(
-  'python references',
-  pythonReferences(read).map((given) => ({ given, passed: true })),
-)
-if (!labels || !references) process.exitCode = 1

@@ -8,6 +8,7 @@ import {
   demonstrations,
   evaluations,
   prompts,
+  rlDomains,
   type StageSpec,
   updates,
 } from '../topics/index.ts'
@@ -82,7 +83,7 @@ class Coordinator {
     this.#options = options
     this.#signal = signal
     this.#state = new CoordinatorState(options.stages)
-    this.#domains = [...new Set(options.stages.filter((s) => s.kind === 'rl').map((s) => s.domain))]
+    this.#domains = rlDomains(options.stages)
   }
 
   /** Folds all that is in the log; returns where following goes on. */

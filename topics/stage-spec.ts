@@ -81,3 +81,8 @@ export type RlStage = z.infer<typeof rlStageSchema>
 export type StageSpec = z.infer<typeof stageSpecSchema>
 /** A stage as a config writes it, before defaults. */
 export type StageInput = z.input<typeof stageSpecSchema>
+
+/** The domains that reinforcement-learning stages train, each once, in the order of the stages. */
+export function rlDomains(stages: readonly StageSpec[]): string[] {
+  return [...new Set(stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : [])))]
+}

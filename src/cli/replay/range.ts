@@ -1,5 +1,12 @@
 import type { TopicLog } from '../../../streams/ports.ts'
-import { CascadeError, type Rollout, rollouts, type StageSpec, type Topic } from '../../../topics/index.ts'
+import {
+  CascadeError,
+  type Rollout,
+  rlDomains,
+  rollouts,
+  type StageSpec,
+  type Topic,
+} from '../../../topics/index.ts'
 import { placeOf } from '../read-records.ts'
 import { firstOffset, removed, type StepOf, type StepOrder, stepOrder, wholeFrom } from './step-order.ts'
 
@@ -14,7 +21,7 @@ export interface Range {
 
 /** The domain of `rollouts.<domain>`. @throws `USAGE` naming those that the run has */
 export function domainOf(topic: string, stages: readonly StageSpec[]): string {
-  const domains = [...new Set(stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : [])))]
+  const domains = rlDomains(stages)
   const domain = domains.find((d) => topic === `rollouts.${d}`)
   if (domain !== undefined) return domain
   const known = domains.map((d) => `rollouts.${d}`).join(', ') || 'none, as the run has no RL stage'

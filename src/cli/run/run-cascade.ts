@@ -2,7 +2,7 @@ import { cascade } from '../../../streams/cascade.ts'
 import { follow } from '../../../streams/follow.ts'
 import { probedLog } from '../../../streams/probed-log.ts'
 import { runShadow } from '../../../streams/shadow.ts'
-import { control } from '../../../topics/index.ts'
+import { control, rlDomains } from '../../../topics/index.ts'
 import { topicNamed } from '../../../topics/registry.ts'
 import { type EmbeddedLog, openLog } from '../../log/index.ts'
 import type { Engine } from '../../model/engine/index.ts'
@@ -62,8 +62,8 @@ async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'don
   const { dir, manifest, engine, progress, context } = options
   const over = new AbortController()
   const signal = AbortSignal.any([context.signal, over.signal])
-  const domains = manifest.config.stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : []))
-  const show = await watch(log, [...new Set(domains)], progress, signal)
+  const domains = rlDomains(manifest.config.stages)
+  const show = await watch(log, domains, progress, signal)
   const failed = (error: unknown) => {
     if (!signal.aborted) over.abort(error)
   }
@@ -79,7 +79,7 @@ async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'don
     const shadowing = Promise.all([
       verifiers.follow(signal),
       runShadow(probed, {
-        domains: [...new Set(domains)],
+        domains,
         candidates: verifiers,
         clock,
         ask: (id, change) => asked.push({ id, command: 'verifier', asked: change, own: true }),

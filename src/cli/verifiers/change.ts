@@ -6,6 +6,7 @@ import {
   CascadeError,
   control,
   type Rollout,
+  rlDomains,
   rollouts,
   type VerifierAsked,
   type VerifierChange,
@@ -76,7 +77,7 @@ async function latestRollouts(
   verifier: string,
   signal: AbortSignal,
 ): Promise<Rollout[]> {
-  const domains = new Set(manifest.config.stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : [])))
+  const domains = rlDomains(manifest.config.stages)
   const found: Rollout[] = []
   for (const domain of domains) {
     const topic = rollouts(domain)

@@ -1,6 +1,6 @@
 import { follow } from '../../../streams/follow.ts'
 import { ShadowStats, type ShadowSummary } from '../../../streams/shadow-stats.ts'
-import { isCascadeError, type Shadow, shadows } from '../../../topics/index.ts'
+import { isCascadeError, rlDomains, type Shadow, shadows } from '../../../topics/index.ts'
 import { wilson } from '../../policy/wilson.ts'
 import type { Context } from '../command.ts'
 import type { OpenRun } from '../open-run.ts'
@@ -21,7 +21,7 @@ export async function diff(
   context: Context,
 ): Promise<void> {
   const { signal } = context
-  const domains = [...new Set(manifest.config.stages.flatMap((s) => (s.kind === 'rl' ? [s.domain] : [])))]
+  const domains = rlDomains(manifest.config.stages)
   const compared = new Map<string, Compared>()
   const next = new Map(domains.map((domain) => [domain, 0]))
   const read = async () => {
