@@ -50,7 +50,11 @@ function caseOf(text: string, where: string): { id: string; value: unknown } {
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new CascadeError('USAGE', `${where}: expected a JSON object, got ${text.slice(0, 60)}`, { cause })
+    throw new CascadeError(
+      'USAGE',
+      `${where}: expected a JSON object, got ${JSON.stringify(text.slice(0, 60))}`,
+      { cause },
+    )
   }
   const id = typeof value === 'object' && value !== null && 'id' in value ? value.id : undefined
   if (typeof id !== 'string') {

@@ -72,7 +72,7 @@ test.each<[string, readonly unknown[], string[], RegExp]>([
     'a line that is no JSON',
     ['{'],
     args,
-    /^error USAGE: .*cases\.jsonl:1: expected a JSON object, got \{\n$/,
+    /^error USAGE: .*cases\.jsonl:1: expected a JSON object, got "\{"\n$/,
   ],
   ['a case without an id', [{}], args, /cases\.jsonl:1: id: expected a string, got nothing/],
   [
