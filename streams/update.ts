@@ -16,7 +16,11 @@ export function update(
     source.pipe(concatMap(async (delivery) => derive(delivery, await applied(sink, delivery.value))))
 }
 
-async function applied(sink: UpdateSink, record: Envelope<GradientBatch>): Promise<Append[]> {
+/** Applies one gradient batch, or does what a flush asks for; what is to be committed with it. */
+export async function applied(
+  sink: UpdateSink,
+  record: Pick<Envelope<GradientBatch>, 'offset' | 'value'>,
+): Promise<Append[]> {
   const batch = record.value
   const { stage, step } = batch
   const after = record.offset + 1

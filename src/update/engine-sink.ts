@@ -1,6 +1,6 @@
 import type { Clock, UpdateSink } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint, type GradientBatch, type Update } from '../../topics/index.ts'
-import type { StepResult } from '../model/engine/index.ts'
+import type { MicroBatch, StepResult } from '../model/engine/index.ts'
 import { tokenizer } from '../model/tokenizer/index.ts'
 import { encodeCheckpoint } from '../model/weights/checkpoint.ts'
 import type { VersionedEngine } from '../policy/versioned-engine.ts'
@@ -78,7 +78,8 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
         lr: settings.lr,
         tokens: result.tokens,
         rows: micro.reduce((sum, m) => sum + m.rows, 0),
-        staleness: 0,
+        staleness: batch.staleness ?? 0,
+        ...(batch.staleness === undefined ? {} : { behaviourKl: behaviourKl(micro, result) }),
         durationMs: Math.max(0, clock.now() - begun),
         stats: batch.stats,
       }
@@ -113,6 +114,18 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
       }
     },
   }
+}
+
+/**
+ * Mean over the trained tokens of `r - 1 - log r`, `r` being the ratio to the policy that sampled: the k3 estimate of the KL from that
+ * one (Schulman, Approximating KL Divergence, 2020), put together from sums that the step has anyway. Rounding alone takes it below 0.
+ */
+function behaviourKl(micro: readonly MicroBatch[], { ratioMean, nll, tokens }: StepResult): number {
+  let old = 0
+  for (const { lossMask, oldLogprobs } of micro) {
+    for (let i = 0; i < lossMask.length; i++) if (lossMask[i] === 1) old += oldLogprobs?.[i] ?? 0
+  }
+  return tokens === 0 ? 0 : Math.max(0, ratioMean - 1 + nll + old / tokens)
 }
 
 /** What a step over no token measures. */
