@@ -1,6 +1,12 @@
 import type { Checkpoint, RlStage, SftStage, StageSpec } from '../topics/index.ts'
 import { type ClosedStep, closeStep } from './close-step.ts'
-import { admissionBudget, type CoordinatorState, type StageFacts, startStage } from './coordinator-state.ts'
+import {
+  admissionBudget,
+  type CoordinatorState,
+  type OutcomeFact,
+  type StageFacts,
+  startStage,
+} from './coordinator-state.ts'
 
 /** What the coordinator does next. */
 export type Decision =
