@@ -1,4 +1,4 @@
-import type { Append } from '../../../../streams/ports.ts'
+import type { Append, TopicLog } from '../../../../streams/ports.ts'
 import {
   type Checkpoint,
   type Control,
@@ -6,7 +6,6 @@ import {
   control,
   type RlStage,
 } from '../../../../topics/index.ts'
-import type { EmbeddedLog } from '../../../log/index.ts'
 import type { Engine } from '../../../model/engine/index.ts'
 import { versionedEngine } from '../../../policy/versioned-engine.ts'
 import { CheckpointStore } from '../../../update/checkpoint-store.ts'
@@ -41,11 +40,11 @@ export function clipOf({ clipLow, clipHigh }: RlStage): Training['clip'] {
 export async function beginTraining(
   origin: OpenRun,
   plan: TrainPlan,
-  to: { dir: string; log: EmbeddedLog; manifest: Manifest },
+  to: { dir: string; log: TopicLog; epoch: number; store: CheckpointStore; manifest: Manifest },
   options: { engine: Engine; from: string | undefined; signal: AbortSignal; work: LongWork },
 ): Promise<Training> {
   const { engine, from, signal, work } = options
-  const { dir, log, manifest } = to
+  const { dir, log, epoch, store, manifest } = to
   const { stage } = plan
   let done = 0
   const start = {
@@ -59,11 +58,10 @@ export async function beginTraining(
     done += 1
     work.at(`rebuilt step ${closed.stage}/${closed.step}, before the range: ${done} of ${plan.before.length}`)
   }
-  const store = new CheckpointStore(dir)
   const sink = engineSink({
     versioned: versionedEngine(engine, plan.version),
     store,
-    writerEpoch: log.epoch,
+    writerEpoch: epoch,
     clock,
     checkpoints: [],
     keepLast: manifest.config.checkpoints.keepLast,
@@ -76,7 +74,7 @@ export async function beginTraining(
     // In this order a restart in the middle of a stage finds what the stage began from.
     const step = plan.steps[0]!.step - 1
     const again = await sink.checkpoint({ stage: stage.name, step, reason: 'interval', ...offset })
-    first.push(await copied(origin.dir, plan.reference, store, log.epoch), again)
+    first.push(await copied(origin.dir, plan.reference, store, epoch), again)
   }
   const training: Training = {
     format: 1,
@@ -93,7 +91,7 @@ export async function beginTraining(
   manifest.profile = { ...engine.profile }
   await writeWhole(dir, manifestFile, manifest)
   const { seed, deterministic, configHash, runId } = manifest
-  const fenced = { epoch: log.epoch }
+  const fenced = { epoch }
   const said: Control[] = [
     { type: 'run-begin', ...fenced, seq: 0, runId, seed, deterministic, configHash, stages: [stage] },
     { type: 'stage-begin', ...fenced, seq: 1, stage: stage.name, index: 0, version: plan.version },

@@ -90,14 +90,16 @@ async function trainOn(
       training = { ...begun, exact: false }
     }
   }
-  training ??= await beginTraining(origin, plan!, { dir, log, manifest }, { engine, from, signal, work })
   const probe = crashPoint(context.env)
   const probed = probedLog(log, probe)
+  const store = new CheckpointStore(dir, probe)
+  const to = { dir, log: probed, epoch: log.epoch, store, manifest }
+  training ??= await beginTraining(origin, plan!, to, { engine, from, signal, work })
   const versioned = versionedEngine(engine)
   const sink = await restoreSink({
     log: probed,
     versioned,
-    store: new CheckpointStore(dir, probe),
+    store,
     writerEpoch: log.epoch,
     clock,
     seed,

@@ -2,7 +2,7 @@ import { batchClosedOf, closeStep } from '../../../../streams/close-step.ts'
 import { factOf, startStage } from '../../../../streams/coordinator-state.ts'
 import { ErrorBudget } from '../../../../streams/error-budget.ts'
 import { Fence } from '../../../../streams/fence.ts'
-import { follow } from '../../../../streams/follow.ts'
+import { follow, recordAt } from '../../../../streams/follow.ts'
 import { hashOutcome } from '../../../../streams/group-id.ts'
 import { gradientBatchOf } from '../../../../streams/pack.ts'
 import type { Append, Evaluator, TopicLog, UpdateSink } from '../../../../streams/ports.ts'
@@ -30,13 +30,16 @@ import { StepRewards } from '../step-rewards.ts'
 import { Lineage, type PlannedStep } from './lineage.ts'
 import type { Training } from './training.ts'
 
+/** The reader of gradient batches whose position says what is applied: the same as in every run. */
+const updating = 'update'
+
 /** A step as it was trained on. */
 export interface TrainedStep {
   readonly was: Training['steps'][number]
   readonly closed: BatchClosed
   /** None where it closed without. */
-  readonly update: Update | undefined
-  readonly checkpoint: Checkpoint | undefined
+  readonly update?: Update
+  readonly checkpoint?: Checkpoint
 }
 
 export interface TrainOptions {
@@ -56,7 +59,7 @@ export interface TrainOptions {
 
 /**
  * Applies, step by step, the updates that the rewards in the log come to, from wherever the log stands to the end of the run. A step
- * is one commit: its outcomes, its closing, its gradient batch, its update. Composition and order are those of a step that sampled its
+ * is two commits, as in a run: its outcomes, its closing and its gradient batch; then its update. Composition and order are those of a step that sampled its
  * rollouts itself, except that nothing can be admitted in the place of a group that is not kept.
  *
  * @throws `VERIFIER_ERROR_BUDGET` where too many members of a step are errors; `NUMERIC`; `STREAM_PROTOCOL`; the signal's reason
@@ -96,8 +99,11 @@ class Trainer {
     for (const was of training.steps) {
       signal.throwIfAborted()
       const before = this.#closed.get(was.step)
-      if (before) this.#lineage.closed(was, before)
-      else {
+      if (before) {
+        this.#lineage.closed(was, before)
+        const updated = await this.#update()
+        if (updated.update) await onStep({ was, closed: before, ...updated })
+      } else {
         const outcomes = this.#outcomes(was, await rewards.of({ stage: this.#stage.name, step: was.step }))
         await onStep(await this.#step(was, outcomes))
       }
@@ -172,19 +178,25 @@ class Trainer {
       { stages: config.stages, seed, plan },
       closed,
     )
-    const offset = await log.offset(gradientBatches.name, 'latest')
-    const made = batch ? await applied(sink, { value: batch, offset }) : []
-    if (batch) append.push({ topic: gradientBatches, value: batch }, ...made)
-    const settle = batch ? [{ group: 'update', topic: gradientBatches.name, offset }] : []
-    await log.commit({ append, settle })
+    if (batch) append.push({ topic: gradientBatches, value: batch })
+    await log.commit({ append, settle: [] })
     this.#closed.set(was.step, closed)
     this.#lineage.closed(was, closed)
-    const [update, checkpoint] = made.map((m) => m.value)
+    return { was, closed, ...(await this.#update()) }
+  }
+
+  /** Applies the gradient batch that is not settled, if there is one: that of the last closed step. */
+  async #update(): Promise<{ update?: Update; checkpoint?: Checkpoint }> {
+    const { log, sink } = this.#o
+    const { floor: offset } = await log.position(updating, gradientBatches.name)
+    const batch = await recordAt(log, gradientBatches, offset)
+    if (!batch) return {}
+    const append = await applied(sink, batch)
+    await log.commit({ append, settle: [{ group: updating, topic: gradientBatches.name, offset }] })
+    const [update, checkpoint] = append.map((m) => m.value)
     return {
-      was,
-      closed,
-      update: update as Update | undefined,
-      checkpoint: checkpoint as Checkpoint | undefined,
+      update: update as Update,
+      ...(checkpoint === undefined ? {} : { checkpoint: checkpoint as Checkpoint }),
     }
   }
 
