@@ -1,0 +1,508 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  advantages,
+  type BatchClosed,
+  type Checkpoint,
+  control,
+  evaluations,
+  type Reward,
+  type Rollout,
+  rewards,
+  rollouts,
+  type Update,
+  updates,
+} from '../../../../topics/index.ts'
+import { invoke, jsonLines } from '../../invoke.ts'
+import { cascade, recordsOf, start, workspace, writeConfig } from '../../run/harness.ts'
+import { shortRun, warmUp } from '../../run/short-run.ts'
+import { committed, stripped, valuesOf } from '../stripped.ts'
+
+let space: Awaited<ReturnType<typeof workspace>>
+let run: string
+let before: Record<string, string[]>
+let saved: Checkpoint[]
+let closed: BatchClosed[]
+let judged: Reward[]
+
+beforeAll(async () => {
+  space = await workspace()
+  run = join(space.dir, 'run')
+  const config = await writeConfig(space.dir, shortRun(await warmUp(space.dir)))
+  const ended = await cascade(['run', config, '--dir', run, '--deterministic', '--seed', '3', '--json'])
+  expect(ended).toMatchObject({ code: 0, stderr: '' })
+  before = await recordsOf(run)
+  saved = await committed(run)
+  closed = await closedOf(run)
+  judged = await valuesOf(run, rewards('math'))
+}, 120_000)
+
+afterAll(() => space[Symbol.asyncDispose]())
+
+const closedOf = async (dir: string): Promise<BatchClosed[]> =>
+  (await valuesOf(dir, control)).filter((c) => c.type === 'batch-closed')
+const hasUpdate = (c: BatchClosed) => c.version > c.baseVersion
+const ofStage = (stage: string) => saved.find((c) => c.stage === stage && c.reason !== 'interval')!
+const stepsOf = (stage: string) => closed.filter((c) => c.stage === stage)
+
+/** A module that says of each rollout what the table says, and 0 of others. */
+async function verifierOf(scores: Record<string, number>): Promise<string> {
+  const body = `const scores = ${JSON.stringify(scores)}\nexport const version = '1'\nexport const judge = (text, truth, rollout) => scores[rollout.id] ?? 0\n`
+  const file = join(space.dir, `table-${createHash('sha256').update(body).digest('hex').slice(0, 12)}.js`)
+  await writeFile(file, body)
+  return file
+}
+
+const scoresOf = (all: readonly Reward[]): Record<string, number> =>
+  Object.fromEntries(all.map((r) => [r.id, r.score ?? 0]))
+
+/** As they were, but for these groups, whose members get other rewards in turn. */
+const recordedBut = (groups: Record<string, readonly number[]>): Record<string, number> => ({
+  ...scoresOf(judged),
+  ...Object.fromEntries(
+    judged.flatMap((r) => {
+      const scores = groups[r.groupId]
+      return scores ? [[r.id, scores[r.index]!]] : []
+    }),
+  ),
+})
+
+const argumentsOf = (verifier: string, to: string, ...more: string[]) => [
+  'replay',
+  run,
+  '--topic',
+  more.includes('instruct') ? 'rollouts.instruction' : 'rollouts.math',
+  '--mode',
+  'rescored',
+  '--verifier',
+  verifier,
+  '--dir',
+  to,
+  '--train',
+  ...more.filter((m) => m !== 'instruct'),
+]
+
+let count = 0
+const fresh = () => join(space.dir, `again-${++count}`)
+
+async function trained(verifier: string, ...more: string[]) {
+  const to = fresh()
+  const { code, out, err } = await invoke(argumentsOf(verifier, to, '--apply', '--json', ...more), {
+    cwd: space.dir,
+  })
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  const lines = jsonLines(out)
+  return {
+    to,
+    steps: lines.filter((l) => l.event === 'step'),
+    result: lines.at(-1) as { weights: string; version: number; path: string; offPolicy: number },
+    saved: await committed(to),
+    closed: await closedOf(to),
+    updates: (await valuesOf(to, updates)) as Update[],
+  }
+}
+
+const byVersion = (all: readonly Checkpoint[]) =>
+  Object.fromEntries(all.map((c) => [c.version, c.weightsHash]))
+
+describe('with rewards that are the same', () => {
+  test('every step has the weights of the run, bit for bit, and none needs a ratio to another policy', async () => {
+    const math = stepsOf('math')
+    expect(math.filter(hasUpdate).length).toBeGreaterThan(1)
+    const again = await trained('sum')
+    const own = byVersion(saved.filter((c) => c.stage === 'math' || c.stage === 'instruct'))
+    const versions = [...new Set(again.saved.map((c) => c.version))]
+    // The start, the middle and the end: all that the stage has saved.
+    expect(versions).toEqual([math[0]!.baseVersion, ofStage('math').version - 1, ofStage('math').version])
+    for (const version of versions) expect(byVersion(again.saved)[version]).toBe(own[version])
+    expect(again.result).toMatchObject({ weights: ofStage('math').weightsHash, offPolicy: 0 })
+    expect(again.updates.map((u) => [u.staleness, u.behaviourKl])).toEqual(
+      math.filter(hasUpdate).map(() => [0, undefined]),
+    )
+    const recorded = (await valuesOf(run, updates)).filter((u) => u.stage === 'math')
+    expect(again.updates.map((u) => [u.id, u.loss, u.gradNorm])).toEqual(
+      recorded.map((u) => [u.id, u.loss, u.gradNorm]),
+    )
+    expect(again.steps.map((s) => s.same)).toEqual(math.map(() => true))
+  })
+
+  test('also where the range begins in the middle of the stage, with its KL reference and its moments', async () => {
+    const last = stepsOf('math').findLast(hasUpdate)!
+    const again = await trained('sum', '--from', `step:math/${last.step}`)
+    expect(again.result.weights).toBe(ofStage('math').weightsHash)
+    // Where the checkpoint at the range's begin is gone, the steps from an earlier one are rebuilt.
+    const dir = join(space.dir, 'without-interval')
+    await cp(run, dir, { recursive: true })
+    const middle = saved.find((c) => c.stage === 'math' && c.reason === 'interval')!
+    await rm(join(dir, middle.path), { recursive: true })
+    const args = argumentsOf('sum', fresh(), '--apply', '--json', '--from', `step:math/${last.step}`)
+    args[1] = dir
+    const { code, out } = await invoke(args, { cwd: space.dir })
+    expect({ code, last: jsonLines(out).at(-1) }).toMatchObject({
+      code: 0,
+      last: { event: 'trained', weights: ofStage('math').weightsHash },
+    })
+  })
+})
+
+describe('with other rewards', () => {
+  test('the first step has the weights of a recorded replay of a run with those rewards', async () => {
+    const first = stepsOf('math').find(hasUpdate)!
+    const groups = Object.fromEntries(first.groups.map((g) => [g.groupId, [0, 0.25, 1, 0.5]]))
+    const scores = recordedBut(groups)
+    const {
+      saved: own,
+      updates: own1,
+      result,
+    } = await trained(await verifierOf(scores), '--from', `step:math/${first.step}`)
+    expect(own1[0]).toMatchObject({ staleness: 0, step: first.step })
+    expect(result.weights).not.toBe(ofStage('math').weightsHash)
+    const altered = join(space.dir, 'altered')
+    await stripped(run, altered, ofStage('instruct'), (topic, value) => {
+      const reward = value as Reward
+      return topic === 'rewards.math' && reward.kind === 'reward'
+        ? { ...reward, score: scores[reward.id]! }
+        : value
+    })
+    const { code, out } = await invoke([
+      ...[
+        'replay',
+        altered,
+        '--topic',
+        'rollouts.math',
+        '--mode',
+        'recorded',
+        '--apply',
+        '--inexact',
+        '--json',
+      ],
+      ...['--to', `step:math/${first.step}`],
+    ])
+    expect(code).toBe(0)
+    const [step] = jsonLines(out)
+    expect(step).toMatchObject({ event: 'step', version: first.version })
+    expect(byVersion(own)[first.version]).toBe(step!.weights)
+    expect(step!.weights).not.toBe(byVersion(saved)[first.version])
+  })
+
+  test('later steps are trained on as off-policy, with ratios to the recorded log-probabilities', async () => {
+    const math = stepsOf('math')
+    const scores = Object.fromEntries(judged.map((r) => [r.id, r.index / 4]))
+    const { to, closed: own, updates: applied } = await trained(await verifierOf(scores))
+    expect(own.map((c) => c.offPolicy?.staleness)).toEqual([undefined, 1, 2])
+    expect(own.map((c) => [c.step, c.baseVersion, c.version])).toEqual(
+      math.map((c, i) => [c.step, math[0]!.baseVersion + i, math[0]!.baseVersion + i + 1]),
+    )
+    // The bounds of the stage.
+    expect(own[1]!.offPolicy).toMatchObject({ clipLow: 0.2, clipHigh: 0.3 })
+    expect(applied.map((u) => u.staleness)).toEqual([0, 1, 2])
+    for (const u of applied.slice(1)) {
+      expect(u.behaviourKl).toBeGreaterThan(0)
+      expect(u.ratioMax).toBeGreaterThan(1.01)
+      expect(u.ratioMean).toBeGreaterThan(0.5)
+      expect(u.ratioMean).toBeLessThan(2)
+    }
+    // It is a run like any other: its own recorded replay rebuilds it.
+    const again = await invoke([
+      'replay',
+      to,
+      '--topic',
+      'rollouts.math',
+      '--mode',
+      'recorded',
+      '--apply',
+      '--json',
+    ])
+    expect({ code: again.code, last: jsonLines(again.out).at(-1) }).toMatchObject({
+      code: 0,
+      last: { equal: true },
+    })
+  })
+
+  test('groups without a signal that have one now are used, those that lost theirs are not', async () => {
+    const used = new Set(stepsOf('math').flatMap((c) => c.groups.map((g) => g.groupId)))
+    const outcomes = await valuesOf(run, advantages('math'))
+    const flat = outcomes.find((o) => o.outcome === 'filtered' && o.step === 1)!
+    const kept = [...used][0]!
+    const scores = recordedBut({ [flat.groupId]: [1, 0, 0, 0], [kept]: [1, 1, 1, 1] })
+    const { closed: own, steps } = await trained(await verifierOf(scores))
+    const now = new Set(own.flatMap((c) => c.groups.map((g) => g.groupId)))
+    expect(now).toEqual(new Set([...used, flat.groupId].filter((id) => id !== kept)))
+    // The run closed its first step without an update.
+    expect(hasUpdate(stepsOf('math')[0]!)).toBe(false)
+    expect(own[0]).toMatchObject({ step: 1, opens: true })
+    expect(steps[0]).toMatchObject({ updated: true, groupsBefore: 0, groups: 1, same: false })
+  })
+
+  test('of more groups with a signal than a step takes, it takes the first admitted', async () => {
+    const instruct = await valuesOf(run, rewards('instruction'))
+    const scores = Object.fromEntries(instruct.map((r) => [r.id, r.index]))
+    const { closed: own, updates: applied } = await trained(await verifierOf(scores), 'instruct')
+    const admitted = new Map<number, number[]>()
+    for (const r of instruct) admitted.set(r.step, [...(admitted.get(r.step) ?? []), r.admission])
+    expect(Math.max(...[...admitted.values()].map((a) => new Set(a).size))).toBeGreaterThan(8)
+    for (const c of own) {
+      const all = [...new Set(admitted.get(c.step))].sort((a, b) => a - b)
+      expect(c.groups.map((g) => g.admission)).toEqual(all.slice(0, 8))
+      expect(c.counts.kept).toBe(all.length)
+    }
+    // The stage samples on-policy and has no bounds of its own.
+    expect(own[1]!.offPolicy).toMatchObject({ staleness: 1, clipLow: 0.2, clipHigh: 0.2 })
+    expect(applied).toHaveLength(own.length)
+  })
+
+  test('from a later checkpoint every step is off-policy', async () => {
+    const { updates: applied, saved: own } = await trained('sum', '--from-checkpoint', 'math')
+    const { version, weightsHash } = ofStage('math')
+    expect(own[0]).toMatchObject({ version, weightsHash, stage: 'start' })
+    for (const u of applied) expect(u.staleness).toBeGreaterThan(0)
+  })
+})
+
+describe('the run that it writes', () => {
+  let to: string
+  let path: string
+
+  beforeAll(async () => {
+    const scores = Object.fromEntries(judged.map((r) => [r.id, r.index / 4]))
+    const done = await trained(await verifierOf(scores))
+    to = done.to
+    path = join(to, done.result.path)
+  })
+
+  test('has scores of every domain before and after, and a report', async () => {
+    const scored = await valuesOf(to, evaluations)
+    expect(scored.map((e) => e.id).sort()).toEqual([
+      'math/instruction',
+      'math/math',
+      'start/instruction',
+      'start/math',
+    ])
+    const ofRun = (await valuesOf(run, evaluations)).filter((e) => e.stage === 'instruct')
+    for (const e of scored.filter((s) => s.stage === 'start')) {
+      expect(e.verdicts).toEqual(ofRun.find((r) => r.domain === e.domain)!.verdicts)
+    }
+    const { code, out } = await invoke(['report', to, '--json'])
+    const [report] = jsonLines(out)
+    expect({ code, report }).toMatchObject({
+      code: 0,
+      report: { status: 'done', stages: [{ name: 'math', steps: 3, planned: 3, status: 'done' }] },
+    })
+    expect(existsSync(join(to, 'report.html'))).toBe(true)
+  })
+
+  test.each(['start', 'math', 'latest'])('can be scored at %s', async (name) => {
+    const { code, out } = await invoke(['eval', to, '--checkpoint', name, '--prompts', '8', '--json'])
+    const [scores] = jsonLines(out)
+    const stage = name === 'latest' ? 'math' : name
+    const there = (await valuesOf(to, evaluations)).find((e) => e.id === `${stage}/math`)!
+    expect({ code, scores }).toMatchObject({
+      code: 0,
+      scores: { scores: { math: { passed: there.passed } } },
+    })
+  })
+
+  test('is not what `run --resume` goes on with, but what a new run starts from', async () => {
+    const refused = await invoke(['run', '--resume', '--dir', to])
+    expect(refused.code).toBe(2)
+    expect(refused.err).toContain('model.init trains on from its checkpoints')
+    const config = shortRun(path)
+    const sub = join(space.dir, 'on')
+    await mkdir(sub)
+    const file = await writeConfig(sub, { ...config, stages: [{ ...config.stages[2]!, steps: 1 }] })
+    const next = join(sub, 'next')
+    const ended = await invoke(['run', file, '--dir', next, '--seed', '4'], { cwd: sub })
+    expect(ended).toMatchObject({ code: 0 })
+    const [first] = await committed(next)
+    expect(first).toMatchObject({ reason: 'initial', weightsHash: (await committed(to)).at(-1)!.weightsHash })
+    const sampled = await valuesOf(next, rollouts('math'))
+    const old = new Set(((await valuesOf(run, rollouts('math'))) as Rollout[]).map((r) => r.id))
+    expect(sampled.length).toBeGreaterThan(0)
+    expect(sampled.some((r) => old.has(r.id))).toBe(false)
+  })
+})
+
+describe('ended in the middle', () => {
+  let scores: string
+  let whole: { weights: string; records: Record<string, string[]> }
+
+  beforeAll(async () => {
+    scores = await verifierOf(Object.fromEntries(judged.map((r) => [r.id, r.index / 4])))
+    const to = join(space.dir, 'whole', 'same-name')
+    await mkdir(join(space.dir, 'whole'))
+    const { code, out } = await invoke(argumentsOf(scores, to, '--apply', '--json'))
+    expect(code).toBe(0)
+    whole = { weights: jsonLines(out).at(-1)!.weights as string, records: await recordsOf(to) }
+  })
+
+  /** Sequence numbers of control grow with its records alone; the rest must be the same. */
+  async function goesOn(to: string): Promise<void> {
+    const { code, out } = await invoke(argumentsOf(scores, to, '--apply', '--json'))
+    expect({ code, last: jsonLines(out).at(-1) }).toMatchObject({ code: 0, last: { weights: whole.weights } })
+    expect(jsonLines(out).some((l) => l.event === 'report')).toBe(false)
+    expect(await recordsOf(to)).toEqual(whole.records)
+  }
+
+  test.each([
+    'commit:before',
+    'commit:after',
+    'commit:before@4',
+    'commit:after@4',
+    'commit:after@5',
+    'commit:after@6',
+    'commit:before@9',
+    'commit:after@10',
+    'checkpoint:written',
+    'checkpoint:renamed@2',
+    'checkpoint:renamed@3',
+  ])('killed at %s, the same command goes on to the same records and weights', async (point) => {
+    const parent = join(space.dir, `killed-${point.replaceAll(/\W/g, '-')}`)
+    await mkdir(parent)
+    const to = join(parent, 'same-name')
+    const ended = await cascade(argumentsOf(scores, to, '--apply', '--json'), { CASCADE_CRASH_AT: point })
+    expect(ended.signal).toBe('SIGKILL')
+    expect(existsSync(join(to, 'run.json'))).toBe(true)
+    await goesOn(to)
+  })
+
+  test('stopped with Ctrl-C it says how to go on', async () => {
+    const parent = join(space.dir, 'stopped')
+    await mkdir(parent)
+    const to = join(parent, 'same-name')
+    const running = start(argumentsOf(scores, to, '--apply', '--json'))
+    await running.says('"event":"evaluation"')
+    running.kill('SIGINT')
+    const ended = await running.ended
+    expect(ended.code).toBe(130)
+    expect(ended.stderr).toContain('the same command goes on with')
+    await goesOn(to)
+  })
+
+  test('killed while it judges, nothing is there under its name, and the next try removes what is left', async () => {
+    const parent = join(space.dir, 'judging')
+    await mkdir(parent)
+    const to = join(parent, 'same-name')
+    const slow = join(parent, 'slow.js')
+    await writeFile(slow, 'export const judge = () => new Promise(() => undefined)\n')
+    const running = start(argumentsOf(slow, to, '--apply'))
+    while (!(await readdir(parent)).some((n) => n.endsWith('.partial')))
+      await new Promise((r) => setTimeout(r, 20))
+    running.kill('SIGKILL')
+    await running.ended
+    expect(existsSync(to)).toBe(false)
+    const { code } = await invoke(argumentsOf('sum', to, '--apply'))
+    expect(code).toBe(0)
+    expect((await readdir(parent)).sort()).toEqual(['same-name', 'slow.js'])
+  })
+
+  test('once it has ended the same command finds nothing to do', async () => {
+    const to = join(space.dir, 'whole', 'same-name')
+    const { code, out } = await invoke(argumentsOf(scores, to, '--apply', '--json'))
+    expect(code).toBe(0)
+    expect(jsonLines(out)).toMatchObject([{ event: 'trained', weights: whole.weights }])
+    expect(await recordsOf(to)).toEqual(whole.records)
+  })
+
+  test('other rollouts, another verifier or another start are refused, and named', async () => {
+    const to = join(space.dir, 'whole', 'same-name')
+    const range = await invoke(argumentsOf(scores, to, '--apply', '--to', 'step:math/2'))
+    expect(range.code).toBe(2)
+    expect(range.err).toMatch(/^error RUN_EXISTS: .*\(to 64\), got to 96/)
+    const verifier = await invoke(argumentsOf('sum', to, '--apply'))
+    expect(verifier.err).toMatch(/^error RUN_EXISTS: .*verifier/)
+    const from = await invoke(argumentsOf(scores, to, '--apply', '--from-checkpoint', 'sft'))
+    expect(from.err).toMatch(/^error USAGE: --from-checkpoint: expected none, as the training/)
+    const other = await invoke(argumentsOf(scores, run, '--apply'))
+    expect(other.err).toMatch(/^error RUN_EXISTS: .*got a run of its own/)
+  })
+})
+
+test('judged first and looked at, it is trained on without judging it again', async () => {
+  const to = fresh()
+  const args = argumentsOf('sum', to, '--apply', '--json')
+  expect((await invoke(args.filter((a) => a !== '--train'))).code).toBe(0)
+  const { code, out } = await invoke(args)
+  expect(code).toBe(0)
+  const events = jsonLines(out)
+  expect(events.map((l) => l.event)).not.toContain('report')
+  expect(events.at(-1)).toMatchObject({ event: 'trained', weights: ofStage('math').weightsHash })
+})
+
+test('without --apply it says steps, batches, start and seconds, and writes nothing', async () => {
+  const to = fresh()
+  const { code, out } = await invoke(argumentsOf('sum', to, '--json'))
+  expect(code).toBe(0)
+  const [plan] = jsonLines(out)
+  expect(plan).toMatchObject({
+    event: 'plan',
+    training: {
+      stage: 'math',
+      checkpoint: ofStage('instruct').id,
+      version: ofStage('instruct').version,
+      steps: 3,
+      batches: stepsOf('math').filter(hasUpdate).length,
+      clip: { clipLow: 0.2, clipHigh: 0.3 },
+    },
+  })
+  expect((plan as { training: { seconds: number } }).training.seconds).toBeGreaterThanOrEqual(0)
+  const human = await invoke(argumentsOf('sum', to))
+  expect(human.out).toContain(`would start    from checkpoint ${ofStage('instruct').id}`)
+  expect(human.out).toMatch(
+    /would train {4}on 3 steps, math\/1 to math\/3; 2 of them had an update; about [\d.]+ s/,
+  )
+  expect(existsSync(to)).toBe(false)
+})
+
+describe('refused before anything is judged', () => {
+  test.each([
+    [['--from', '8'], /begins at offset 8, within step math\/1: --from step:math\/1 has all of it/],
+    [['--to', '40'], /ends at offset 40, within step math\/2: --to step:math\/2 has all of it/],
+    [['--verdict', 'unparsable'], /--verdict: expected without --train, as a step is trained on with all/],
+    [['--judged-by', 'sum'], /--judged-by: expected without --train/],
+    [['--from-checkpoint', 'nothing'], /--from-checkpoint: expected latest, start, sft, .*, got nothing/],
+  ])('%j', async (more, message) => {
+    const to = fresh()
+    const { code, err } = await invoke(argumentsOf('sum', to, '--apply', ...more))
+    expect(code).toBeGreaterThan(0)
+    expect(err).toMatch(message)
+    expect(existsSync(to)).toBe(false)
+  })
+
+  test('a checkpoint whose files are gone is named', async () => {
+    const dir = join(space.dir, 'gone')
+    await stripped(run, dir, ofStage('math'))
+    const args = argumentsOf('sum', fresh(), '--apply')
+    args[1] = dir
+    const none = await invoke(args)
+    expect(none).toMatchObject({ code: 1 })
+    expect(none.err).toMatch(
+      /^error CHECKPOINT_NOT_FOUND: .*expected the files of a checkpoint of version \d+/,
+    )
+    const copy = join(space.dir, 'gone-one')
+    await cp(run, copy, { recursive: true })
+    await rm(join(copy, ofStage('sft').path), { recursive: true })
+    const named = argumentsOf('sum', fresh(), '--apply', '--from-checkpoint', 'sft')
+    named[1] = copy
+    const { code, err } = await invoke(named)
+    expect(code).toBe(1)
+    expect(err).toContain(`expected the files of checkpoint ${ofStage('sft').id}`)
+  })
+
+  test('a run that was itself trained on stored rollouts', async () => {
+    const { to } = await trained('sum', '--to', 'step:math/1')
+    const args = argumentsOf('sum', fresh(), '--apply')
+    args[1] = to
+    const { code, err } = await invoke(args)
+    expect(code).toBe(2)
+    expect(err).toContain('whose rollouts run has sampled: replay that one')
+  })
+})
+
+test('of the run that was replayed not a record has changed', async () => {
+  expect(await recordsOf(run)).toEqual(before)
+  const manifest = JSON.parse(await readFile(join(run, 'run.json'), 'utf8')) as Record<string, unknown>
+  expect(manifest.rescored).toBeUndefined()
+})
