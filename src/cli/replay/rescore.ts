@@ -10,7 +10,7 @@ import { verify } from '../../../streams/verify.ts'
 import { CascadeError, prompts, type Reward, type RlStage, rollouts } from '../../../topics/index.ts'
 import { openLog } from '../../log/index.ts'
 import { logFolder, type OpenRun } from '../open-run.ts'
-import { clock, windowOf } from '../run/assemble.ts'
+import { backoff, clock, windowOf } from '../run/assemble.ts'
 import { createRun, type Manifest, refuseExisting } from '../run-folder.ts'
 import { packageVersion } from '../version.ts'
 import type { FilterFlags } from './filter.ts'
@@ -125,6 +125,7 @@ export async function rescore(
       let judged = 0
       const judging = verify(always(verifier), {
         ...config.verify,
+        backoff,
         clock: precise,
         scheduler: asyncScheduler,
       })
