@@ -209,7 +209,7 @@ async function trainJudged(command: RescoredCommand, plan: TrainPlan | undefined
       },
     })
   } catch (error) {
-    if (!signal.aborted) throw error
+    if (!(signal.aborted && (error === signal.reason || isCascadeError(error, 'INTERRUPTED')))) throw error
     throw new CascadeError('INTERRUPTED', `interrupted; the same command goes on with ${shown}`, {
       cause: error,
     })

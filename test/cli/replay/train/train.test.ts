@@ -1,25 +1,32 @@
-import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   advantages,
   type BatchClosed,
   type Checkpoint,
-  control,
   evaluations,
   type Reward,
   type Rollout,
   rewards,
   rollouts,
-  type Update,
   updates,
 } from '../../../../topics/index.ts'
 import { invoke, jsonLines } from '../../invoke.ts'
-import { cascade, recordsOf, start, workspace, writeConfig } from '../../run/harness.ts'
+import { recordsOf, workspace, writeConfig } from '../../run/harness.ts'
 import { shortRun, warmUp } from '../../run/short-run.ts'
 import { committed, stripped, valuesOf } from '../stripped.ts'
+import {
+  closedOf,
+  hasUpdate,
+  sampledRun,
+  spreadOf,
+  type Trained,
+  trainArguments,
+  trained,
+  verifierOf,
+} from './training-run.ts'
 
 let space: Awaited<ReturnType<typeof workspace>>
 let run: string
@@ -27,91 +34,38 @@ let before: Record<string, string[]>
 let saved: Checkpoint[]
 let closed: BatchClosed[]
 let judged: Reward[]
-/** Of a verifier that gives every group the same spread: the run trained with its rewards. */
-let spread: Awaited<ReturnType<typeof trained>> & { verifier: string }
+/** Of a verifier that gives every group a signal: the run trained with its rewards. */
+let spread: Trained
 
 beforeAll(async () => {
   space = await workspace()
-  run = join(space.dir, 'run')
-  const config = await writeConfig(space.dir, shortRun(await warmUp(space.dir)))
-  const ended = await cascade(['run', config, '--dir', run, '--deterministic', '--seed', '3', '--json'])
-  expect(ended).toMatchObject({ code: 0, stderr: '' })
+  run = await sampledRun(space.dir, shortRun(await warmUp(space.dir)))
   before = await recordsOf(run)
   saved = await committed(run)
   closed = await closedOf(run)
   judged = await valuesOf(run, rewards('math'))
-  const verifier = await verifierOf(Object.fromEntries(judged.map((r) => [r.id, r.index / 4])))
-  spread = { verifier, ...(await trained(verifier)) }
+  spread = await again(await table(spreadOf(judged)))
 }, 120_000)
 
 afterAll(() => space[Symbol.asyncDispose]())
 
-const closedOf = async (dir: string): Promise<BatchClosed[]> =>
-  (await valuesOf(dir, control)).filter((c) => c.type === 'batch-closed')
-const hasUpdate = (c: BatchClosed) => c.version > c.baseVersion
 const ofStage = (stage: string) => saved.find((c) => c.stage === stage && c.reason !== 'interval')!
 const stepsOf = (stage: string) => closed.filter((c) => c.stage === stage)
-
-/** A module that says of each rollout what the table says, and 0 of others. */
-async function verifierOf(scores: Record<string, number>): Promise<string> {
-  const body = `const scores = ${JSON.stringify(scores)}\nexport const version = '1'\nexport const judge = (text, truth, rollout) => scores[rollout.id] ?? 0\n`
-  const file = join(space.dir, `table-${createHash('sha256').update(body).digest('hex').slice(0, 12)}.js`)
-  await writeFile(file, body)
-  return file
-}
-
-const scoresOf = (all: readonly Reward[]): Record<string, number> =>
-  Object.fromEntries(all.map((r) => [r.id, r.score ?? 0]))
+const table = (scores: Record<string, number>) => verifierOf(space.dir, scores)
 
 /** As they were, but for these groups, whose members get other rewards in turn. */
-const recordedBut = (groups: Record<string, readonly number[]>): Record<string, number> => ({
-  ...scoresOf(judged),
-  ...Object.fromEntries(
-    judged.flatMap((r) => {
-      const scores = groups[r.groupId]
-      return scores ? [[r.id, scores[r.index]!]] : []
-    }),
-  ),
-})
+const recordedBut = (groups: Record<string, readonly number[]>): Record<string, number> =>
+  Object.fromEntries(judged.map((r) => [r.id, groups[r.groupId]?.[r.index] ?? r.score ?? 0]))
 
-const argumentsOf = (verifier: string, to: string, ...more: string[]) => [
-  'replay',
-  run,
-  '--topic',
-  more.includes('instruct') ? 'rollouts.instruction' : 'rollouts.math',
-  '--mode',
-  'rescored',
-  '--verifier',
-  verifier,
-  '--dir',
-  to,
-  '--train',
-  ...more.filter((m) => m !== 'instruct'),
-]
+const recorded = (dir: string, ...more: string[]) =>
+  invoke(['replay', dir, '--topic', 'rollouts.math', '--mode', 'recorded', '--apply', '--json', ...more])
 
 let count = 0
 const fresh = () => join(space.dir, `again-${++count}`)
-
-async function trained(verifier: string, ...more: string[]) {
-  const to = fresh()
-  const { code, out, err } = await invoke(argumentsOf(verifier, to, '--apply', '--json', ...more), {
-    cwd: space.dir,
-  })
-  // Nothing but progress, where it takes long.
-  expect({ code, err: err.replaceAll(/^(trained on|judged|copied|scored|step) .*\n/gm, '') }).toEqual({
-    code: 0,
-    err: '',
-  })
-  const lines = jsonLines(out)
-  return {
-    to,
-    steps: lines.filter((l) => l.event === 'step'),
-    result: lines.at(-1) as { weights: string; version: number; path: string; offPolicy: number },
-    saved: await committed(to),
-    closed: await closedOf(to),
-    updates: (await valuesOf(to, updates)) as Update[],
-  }
-}
+const again = (verifier: string, ...more: string[]) => trained({ run, verifier, to: fresh(), more })
+/** Of the command that replays this run, or another one. */
+const words = (more: readonly string[], of: { run?: string; to?: string; verifier?: string } = {}) =>
+  trainArguments({ run, verifier: 'sum', to: fresh(), more, ...of })
 
 const byVersion = (all: readonly Checkpoint[]) =>
   Object.fromEntries(all.map((c) => [c.version, c.weightsHash]))
@@ -120,35 +74,34 @@ describe('with rewards that are the same', () => {
   test('every step has the weights of the run, bit for bit, and none needs a ratio to another policy', async () => {
     const math = stepsOf('math')
     expect(math.filter(hasUpdate).length).toBeGreaterThan(1)
-    const again = await trained('sum')
+    const same = await again('sum')
     const own = byVersion(saved.filter((c) => c.stage === 'math' || c.stage === 'instruct'))
-    const versions = [...new Set(again.saved.map((c) => c.version))]
+    const versions = [...new Set(same.saved.map((c) => c.version))]
     // The start, the middle and the end: all that the stage has saved.
     expect(versions).toEqual([math[0]!.baseVersion, ofStage('math').version - 1, ofStage('math').version])
-    for (const version of versions) expect(byVersion(again.saved)[version]).toBe(own[version])
-    expect(again.result).toMatchObject({ weights: ofStage('math').weightsHash, offPolicy: 0 })
-    expect(again.updates.map((u) => [u.staleness, u.behaviourKl])).toEqual(
+    for (const version of versions) expect(byVersion(same.saved)[version]).toBe(own[version])
+    expect(same.result).toMatchObject({ weights: ofStage('math').weightsHash, offPolicy: 0 })
+    expect(same.updates.map((u) => [u.staleness, u.behaviourKl])).toEqual(
       math.filter(hasUpdate).map(() => [0, undefined]),
     )
     const recorded = (await valuesOf(run, updates)).filter((u) => u.stage === 'math')
-    expect(again.updates.map((u) => [u.id, u.loss, u.gradNorm])).toEqual(
+    expect(same.updates.map((u) => [u.id, u.loss, u.gradNorm])).toEqual(
       recorded.map((u) => [u.id, u.loss, u.gradNorm]),
     )
-    expect(again.steps.map((s) => s.same)).toEqual(math.map(() => true))
+    expect(same.steps.map((s) => s.same)).toEqual(math.map(() => true))
   })
 
   test('also where the range begins in the middle of the stage, with its KL reference and its moments', async () => {
     const last = stepsOf('math').findLast(hasUpdate)!
-    const again = await trained('sum', '--from', `step:math/${last.step}`)
-    expect(again.result.weights).toBe(ofStage('math').weightsHash)
+    const same = await again('sum', '--from', `step:math/${last.step}`)
+    expect(same.result.weights).toBe(ofStage('math').weightsHash)
     // Where the checkpoint at the range's begin is gone, the steps from an earlier one are rebuilt.
     const dir = join(space.dir, 'without-interval')
     await cp(run, dir, { recursive: true })
     const middle = saved.find((c) => c.stage === 'math' && c.reason === 'interval')!
     await rm(join(dir, middle.path), { recursive: true })
-    const args = argumentsOf('sum', fresh(), '--apply', '--json', '--from', `step:math/${last.step}`)
-    args[1] = dir
-    const { code, out } = await invoke(args, { cwd: space.dir })
+    const args = words(['--apply', '--json', '--from', `step:math/${last.step}`], { run: dir })
+    const { code, out } = await invoke(args)
     expect({ code, last: jsonLines(out).at(-1) }).toMatchObject({
       code: 0,
       last: { event: 'trained', weights: ofStage('math').weightsHash },
@@ -165,9 +118,7 @@ test('on another numeric profile the same rewards do not make the same weights: 
   manifest.profile.cpu = 'another'
   await writeFile(join(dir, 'run.json'), JSON.stringify(manifest))
   const to = fresh()
-  const args = argumentsOf('sum', to, '--apply')
-  args[1] = dir
-  expect((await invoke(args)).code).toBe(0)
+  expect((await invoke(words(['--apply'], { run: dir, to }))).code).toBe(0)
   expect((await valuesOf(to, updates)).map((u) => u.staleness)).toEqual([0, 1])
   const own = JSON.parse(await readFile(join(to, 'run.json'), 'utf8')) as { profile: Record<string, unknown> }
   expect(own.profile.cpu).not.toBe('another')
@@ -182,7 +133,7 @@ describe('with other rewards', () => {
       saved: own,
       updates: own1,
       result,
-    } = await trained(await verifierOf(scores), '--from', `step:math/${first.step}`)
+    } = await again(await table(scores), '--from', `step:math/${first.step}`)
     expect(own1[0]).toMatchObject({ staleness: 0, step: first.step })
     expect(result.weights).not.toBe(ofStage('math').weightsHash)
     const altered = join(space.dir, 'altered')
@@ -192,20 +143,7 @@ describe('with other rewards', () => {
         ? { ...reward, score: scores[reward.id]! }
         : value
     })
-    const { code, out } = await invoke([
-      ...[
-        'replay',
-        altered,
-        '--topic',
-        'rollouts.math',
-        '--mode',
-        'recorded',
-        '--apply',
-        '--inexact',
-        '--json',
-      ],
-      ...['--to', `step:math/${first.step}`],
-    ])
+    const { code, out } = await recorded(altered, '--inexact', '--to', `step:math/${first.step}`)
     expect(code).toBe(0)
     const [step] = jsonLines(out)
     expect(step).toMatchObject({ event: 'step', version: first.version })
@@ -230,17 +168,8 @@ describe('with other rewards', () => {
       expect(u.ratioMean).toBeLessThan(2)
     }
     // It is a run like any other: its own recorded replay rebuilds it.
-    const again = await invoke([
-      'replay',
-      to,
-      '--topic',
-      'rollouts.math',
-      '--mode',
-      'recorded',
-      '--apply',
-      '--json',
-    ])
-    expect({ code: again.code, last: jsonLines(again.out).at(-1) }).toMatchObject({
+    const rebuilt = await recorded(to)
+    expect({ code: rebuilt.code, last: jsonLines(rebuilt.out).at(-1) }).toMatchObject({
       code: 0,
       last: { equal: true },
     })
@@ -252,7 +181,7 @@ describe('with other rewards', () => {
     const flat = outcomes.find((o) => o.outcome === 'filtered' && o.step === 1)!
     const kept = [...used][0]!
     const scores = recordedBut({ [flat.groupId]: [1, 0, 0, 0], [kept]: [1, 1, 1, 1] })
-    const { closed: own, steps } = await trained(await verifierOf(scores))
+    const { closed: own, steps } = await again(await table(scores))
     const now = new Set(own.flatMap((c) => c.groups.map((g) => g.groupId)))
     expect(now).toEqual(new Set([...used, flat.groupId].filter((id) => id !== kept)))
     // The run closed its first step without an update.
@@ -264,7 +193,12 @@ describe('with other rewards', () => {
   test('of more groups with a signal than a step takes, it takes the first admitted', async () => {
     const instruct = await valuesOf(run, rewards('instruction'))
     const scores = Object.fromEntries(instruct.map((r) => [r.id, r.index]))
-    const { closed: own, updates: applied } = await trained(await verifierOf(scores), 'instruct')
+    const { closed: own, updates: applied } = await trained({
+      run,
+      to: fresh(),
+      domain: 'instruction',
+      verifier: await table(scores),
+    })
     const admitted = new Map<number, number[]>()
     for (const r of instruct) admitted.set(r.step, [...(admitted.get(r.step) ?? []), r.admission])
     expect(Math.max(...[...admitted.values()].map((a) => new Set(a).size))).toBeGreaterThan(8)
@@ -279,7 +213,7 @@ describe('with other rewards', () => {
   })
 
   test('from a later checkpoint every step is off-policy', async () => {
-    const { updates: applied, saved: own } = await trained('sum', '--from-checkpoint', 'math')
+    const { updates: applied, saved: own } = await again('sum', '--from-checkpoint', 'math')
     const { version, weightsHash } = ofStage('math')
     expect(own[0]).toMatchObject({ version, weightsHash, stage: 'start' })
     for (const u of applied) expect(u.staleness).toBeGreaterThan(0)
@@ -347,115 +281,9 @@ describe('the run that it writes', () => {
   })
 })
 
-/** The first weights; a step closed and not applied; files of a checkpoint that is not committed. More where many kills are asked for. */
-const points = [
-  ...['commit:before', 'commit:after@4', 'checkpoint:renamed@2'],
-  ...(process.env.CASCADE_KILLS
-    ? [
-        ...['commit:after', 'commit:before@4', 'commit:after@5', 'commit:after@6', 'commit:after@7'],
-        ...['commit:after@9', 'commit:after@10', 'checkpoint:written', 'checkpoint:renamed@3'],
-      ]
-    : []),
-]
-
-describe('ended in the middle', () => {
-  let records: Record<string, string[]>
-  let judgedOnly: string
-
-  beforeAll(async () => {
-    records = await recordsOf(spread.to)
-    judgedOnly = join(space.dir, 'judged', name())
-    await mkdir(join(space.dir, 'judged'))
-    const args = argumentsOf(spread.verifier, judgedOnly, '--apply').filter((a) => a !== '--train')
-    expect((await invoke(args)).code).toBe(0)
-  })
-
-  /** The name of a run is part of its records. */
-  const name = () => basename(spread.to)
-
-  /** A copy of the run that is judged and not trained. */
-  async function copyOf(folder: string): Promise<string> {
-    const to = join(space.dir, folder, name())
-    await cp(judgedOnly, to, { recursive: true })
-    return to
-  }
-
-  /** Sequence numbers of control grow with its records alone; the rest must be the same. */
-  async function goesOn(to: string): Promise<void> {
-    const { code, out } = await invoke(argumentsOf(spread.verifier, to, '--apply', '--json'))
-    expect({ code, last: jsonLines(out).at(-1) }).toMatchObject({
-      code: 0,
-      last: { weights: spread.result.weights },
-    })
-    expect(jsonLines(out).some((l) => l.event === 'report')).toBe(false)
-    expect(await recordsOf(to)).toEqual(records)
-  }
-
-  test.each(points)(
-    'killed at %s, the same command goes on to the same records and weights',
-    async (point) => {
-      const to = await copyOf(`killed-${point.replaceAll(/\W/g, '-')}`)
-      const ended = await cascade(argumentsOf(spread.verifier, to, '--apply', '--json'), {
-        CASCADE_CRASH_AT: point,
-      })
-      expect(ended.signal).toBe('SIGKILL')
-      await goesOn(to)
-    },
-  )
-
-  test('stopped with Ctrl-C it says how to go on', async () => {
-    const to = await copyOf('stopped')
-    const running = start(argumentsOf(spread.verifier, to, '--apply', '--json'))
-    await running.says('"event":"evaluation"')
-    running.kill('SIGINT')
-    const ended = await running.ended
-    expect(ended.code).toBe(130)
-    expect(ended.stderr).toContain('the same command goes on with')
-    await goesOn(to)
-  })
-
-  test('killed while it judges, nothing is there under its name, and the next try removes what is left', async () => {
-    const parent = join(space.dir, 'judging')
-    await mkdir(parent)
-    const to = join(parent, 'late')
-    const slow = join(parent, 'slow.js')
-    await writeFile(slow, 'export const judge = () => new Promise(() => undefined)\n')
-    const running = start(argumentsOf(slow, to, '--apply'))
-    while (!(await readdir(parent)).some((n) => n.endsWith('.partial')))
-      await new Promise((r) => setTimeout(r, 20))
-    running.kill('SIGKILL')
-    await running.ended
-    expect(existsSync(to)).toBe(false)
-    const { code } = await invoke(argumentsOf('sum', to, '--apply'))
-    expect(code).toBe(0)
-    expect((await readdir(parent)).sort()).toEqual(['late', 'slow.js'])
-  })
-
-  test('once it has ended the same command finds nothing to do', async () => {
-    const { to } = spread
-    const { code, out } = await invoke(argumentsOf(spread.verifier, to, '--apply', '--json'))
-    expect(code).toBe(0)
-    expect(jsonLines(out)).toMatchObject([{ event: 'trained', weights: spread.result.weights }])
-    expect(await recordsOf(to)).toEqual(records)
-  })
-
-  test('other rollouts, another verifier or another start are refused, and named', async () => {
-    const { to } = spread
-    const range = await invoke(argumentsOf(spread.verifier, to, '--apply', '--to', 'step:math/2'))
-    expect(range.code).toBe(2)
-    expect(range.err).toMatch(/^error RUN_EXISTS: .*\(to 64\), got to 96/)
-    const verifier = await invoke(argumentsOf('sum', to, '--apply'))
-    expect(verifier.err).toMatch(/^error RUN_EXISTS: .*verifier/)
-    const from = await invoke(argumentsOf(spread.verifier, to, '--apply', '--from-checkpoint', 'sft'))
-    expect(from.err).toMatch(/^error USAGE: --from-checkpoint: expected none, as the training/)
-    const other = await invoke(argumentsOf(spread.verifier, run, '--apply'))
-    expect(other.err).toMatch(/^error RUN_EXISTS: .*got a run of its own/)
-  })
-})
-
 test('judged first and looked at, it is trained on without judging it again', async () => {
   const to = fresh()
-  const args = argumentsOf('sum', to, '--apply', '--json')
+  const args = words(['--apply', '--json'], { to })
   expect((await invoke(args.filter((a) => a !== '--train'))).code).toBe(0)
   const { code, out } = await invoke(args)
   expect(code).toBe(0)
@@ -466,7 +294,7 @@ test('judged first and looked at, it is trained on without judging it again', as
 
 test('without --apply it says steps, batches, start and seconds, and writes nothing', async () => {
   const to = fresh()
-  const { code, out } = await invoke(argumentsOf('sum', to, '--json'))
+  const { code, out } = await invoke(words(['--json'], { to }))
   expect(code).toBe(0)
   const [plan] = jsonLines(out)
   expect(plan).toMatchObject({
@@ -481,7 +309,7 @@ test('without --apply it says steps, batches, start and seconds, and writes noth
     },
   })
   expect((plan as { training: { seconds: number } }).training.seconds).toBeGreaterThanOrEqual(0)
-  const human = await invoke(argumentsOf('sum', to))
+  const human = await invoke(words([], { to }))
   expect(human.out).toContain(`would start    from checkpoint ${ofStage('instruct').id}`)
   expect(human.out).toMatch(
     /would train {4}on 3 steps, math\/1 to math\/3; 2 of them had an update; about [\d.]+ s/,
@@ -498,7 +326,7 @@ describe('refused before anything is judged', () => {
     [['--from-checkpoint', 'nothing'], /--from-checkpoint: expected latest, start, sft, .*, got nothing/],
   ])('%j', async (more, message) => {
     const to = fresh()
-    const { code, err } = await invoke(argumentsOf('sum', to, '--apply', ...more))
+    const { code, err } = await invoke(words(['--apply', ...more], { to }))
     expect(code).toBeGreaterThan(0)
     expect(err).toMatch(message)
     expect(existsSync(to)).toBe(false)
@@ -507,8 +335,7 @@ describe('refused before anything is judged', () => {
   test('a checkpoint whose files are gone is named', async () => {
     const dir = join(space.dir, 'gone')
     await stripped(run, dir, ofStage('math'))
-    const args = argumentsOf('sum', fresh(), '--apply')
-    args[1] = dir
+    const args = words(['--apply'], { run: dir })
     const none = await invoke(args)
     expect(none).toMatchObject({ code: 1 })
     expect(none.err).toMatch(
@@ -517,17 +344,15 @@ describe('refused before anything is judged', () => {
     const copy = join(space.dir, 'gone-one')
     await cp(run, copy, { recursive: true })
     await rm(join(copy, ofStage('sft').path), { recursive: true })
-    const named = argumentsOf('sum', fresh(), '--apply', '--from-checkpoint', 'sft')
-    named[1] = copy
+    const named = words(['--apply', '--from-checkpoint', 'sft'], { run: copy })
     const { code, err } = await invoke(named)
     expect(code).toBe(1)
     expect(err).toContain(`expected the files of checkpoint ${ofStage('sft').id}`)
   })
 
   test('a run that was itself trained on stored rollouts', async () => {
-    const { to } = await trained('sum', '--to', 'step:math/1')
-    const args = argumentsOf('sum', fresh(), '--apply')
-    args[1] = to
+    const { to } = await again('sum', '--to', 'step:math/1')
+    const args = words(['--apply'], { run: to })
     const { code, err } = await invoke(args)
     expect(code).toBe(2)
     expect(err).toContain('whose rollouts run has sampled: replay that one')
