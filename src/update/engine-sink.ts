@@ -13,7 +13,7 @@ export interface EngineSinkOptions {
   writerEpoch: number
   clock: Clock
   /** Committed checkpoints so far, in order. */
-  checkpoints: readonly Pick<Checkpoint, 'id' | 'reason'>[]
+  checkpoints: readonly Kept[]
   /** `interval` checkpoints to keep besides those of stages; up to two more stand while they are being committed. */
   keepLast: number
   /** Stage whose batches are being applied, and whose KL reference is loaded, where a restart is in its middle. */
@@ -96,7 +96,7 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
         },
       ]
       const stored = await store.write(version, options.writerEpoch, files)
-      written.push({ id: stored.id, reason: at.reason })
+      written.push({ ...at, id: stored.id })
       await store.prune(keptOf(written, options.keepLast + 2))
       const weights = stored.files.find((f) => f.name === 'model.safetensors')!
       return {
@@ -141,8 +141,12 @@ const untrained: StepResult = Object.freeze({
   tokens: 0,
 })
 
-/** Every checkpoint of a stage's end, and the newest `count` of the others. */
-export function keptOf(written: readonly Pick<Checkpoint, 'id' | 'reason'>[], count: number): Set<string> {
-  const newest = written.filter((c) => c.reason === 'interval').slice(-count)
-  return new Set([...written.filter((c) => c.reason !== 'interval'), ...newest].map((c) => c.id))
+/** A checkpoint as far as it counts for which ones are kept. */
+export type Kept = Pick<Checkpoint, 'id' | 'reason' | 'gradientBatchOffset'>
+
+/** What a run began with, in the middle of a stage or not, every checkpoint of a stage's end, and the newest `count` of the others. */
+export function keptOf(written: readonly Kept[], count: number): Set<string> {
+  const passing = (c: Kept) => c.reason === 'interval' && c.gradientBatchOffset > 0
+  const newest = written.filter(passing).slice(-count)
+  return new Set([...written.filter((c) => !passing(c)), ...newest].map((c) => c.id))
 }

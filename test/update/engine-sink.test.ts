@@ -24,11 +24,14 @@ beforeEach(() => engine.initialise(1))
 
 test('every checkpoint of a stage is kept, and the newest of the others', () => {
   const written = ['initial', 'interval', 'interval', 'stage-end', 'interval', 'interval'] as const
-  const list = written.map((reason, i) => ({ id: String(i), reason }))
+  const list = written.map((reason, i) => ({ id: String(i), reason, gradientBatchOffset: i }))
   expect(keptOf(list, 1)).toEqual(new Set(['0', '3', '5']))
   expect(keptOf(list, 3)).toEqual(new Set(['0', '3', '2', '4', '5']))
   expect(keptOf(list, 9).size).toBe(6)
   expect(keptOf([], 2)).toEqual(new Set())
+  // A run that trains on from the middle of another's stage begins with one of those.
+  const first = { id: 'first', reason: 'interval', gradientBatchOffset: 0 } as const
+  expect(keptOf([first, ...list], 1)).toEqual(new Set(['first', '0', '3', '5']))
 })
 
 test('an update says what it was made of, and moves weights and version', async () => {
