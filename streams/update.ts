@@ -13,11 +13,11 @@ export function update(
   sink: UpdateSink,
 ): (source: Observable<Delivery<Envelope<GradientBatch>>>) => Observable<Delivery<readonly Append[]>> {
   return (source) =>
-    source.pipe(concatMap(async (delivery) => derive(delivery, await applied(sink, delivery.value))))
+    source.pipe(concatMap(async (delivery) => derive(delivery, await applyBatch(sink, delivery.value))))
 }
 
 /** Applies one gradient batch, or does what a flush asks for; what is to be committed with it. */
-export async function applied(
+export async function applyBatch(
   sink: UpdateSink,
   record: Pick<Envelope<GradientBatch>, 'offset' | 'value'>,
 ): Promise<Append[]> {

@@ -6,7 +6,7 @@ import { follow, recordAt } from '../../../../streams/follow.ts'
 import { hashOutcome } from '../../../../streams/group-id.ts'
 import { gradientBatchOf } from '../../../../streams/pack.ts'
 import type { Append, Evaluator, TopicLog, UpdateSink } from '../../../../streams/ports.ts'
-import { applied } from '../../../../streams/update.ts'
+import { applyBatch } from '../../../../streams/update.ts'
 import {
   advantages,
   type BatchClosed,
@@ -191,7 +191,7 @@ class Trainer {
     const { floor: offset } = await log.position(updating, gradientBatches.name)
     const batch = await recordAt(log, gradientBatches, offset)
     if (!batch) return {}
-    const append = await applied(sink, batch)
+    const append = await applyBatch(sink, batch)
     await log.commit({ append, settle: [{ group: updating, topic: gradientBatches.name, offset }] })
     const [update, checkpoint] = append.map((m) => m.value)
     return {

@@ -95,6 +95,12 @@ describe('with rewards that are the same', () => {
     const last = stepsOf('math').findLast(hasUpdate)!
     const same = await again('sum', '--from', `step:math/${last.step}`)
     expect(same.result.weights).toBe(ofStage('math').weightsHash)
+    // It has all that its own recorded replay needs.
+    const rebuilt = await recorded(same.to)
+    expect({ code: rebuilt.code, last: jsonLines(rebuilt.out).at(-1) }).toMatchObject({
+      code: 0,
+      last: { equal: true, weights: ofStage('math').weightsHash },
+    })
     // Where the checkpoint at the range's begin is gone, the steps from an earlier one are rebuilt.
     const dir = join(space.dir, 'without-interval')
     await cp(run, dir, { recursive: true })
