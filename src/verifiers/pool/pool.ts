@@ -40,6 +40,8 @@ export class Pool implements AsyncDisposable {
   #lastFailure = ''
   #restarts = 0
   #closed: (() => void) | undefined
+  readonly #started: Promise<void>
+  #startEnds: { resolve(): void; reject(reason: Error): void } | undefined
 
   /** @throws CascadeError CONFIG_INVALID for a size that is no whole number above 0 */
   constructor(target: Target, options: PoolOptions) {
@@ -54,16 +56,31 @@ export class Pool implements AsyncDisposable {
         new Slot(target, this.#limits, {
           idle: () => {
             this.#failedStarts = 0
+            this.#startEnds?.resolve()
             this.#dispatch()
           },
           lost: (slot, reason, suspect, others) => this.#lost(slot, reason, suspect, others),
           unstartable: (slot, reason) => this.#unstartable(slot, reason),
         }),
     )
+    this.#started = new Promise((resolve, reject) => {
+      this.#startEnds = { resolve, reject }
+    })
+    // Who does not ask whether it has started is told by the verdicts.
+    this.#started.catch(() => undefined)
     for (const slot of this.#slots) slot.start()
     this.#timer = setInterval(() => {
       for (const slot of this.#slots) slot.check(this.#startMs)
     }, checkMs)
+  }
+
+  /**
+   * When the first child is ready to judge.
+   *
+   * @throws CascadeError VERIFIER_FAILED when several in a row could not start before that, with the reason of the last
+   */
+  get started(): Promise<void> {
+    return this.#started
   }
 
   /** Children that have been replaced. */
@@ -103,6 +120,7 @@ export class Pool implements AsyncDisposable {
       this.#closed = resolve
     })
     clearInterval(this.#timer)
+    this.#startEnds?.reject(new CascadeError('VERIFIER_FAILED', 'pool: closed before it had started'))
     for (const task of this.#queue.splice(0)) task.answer(failed('the pool is closed', false), 0)
     for (const slot of this.#slots) slot.kill()
     this.#checkClosed()
@@ -142,6 +160,7 @@ export class Pool implements AsyncDisposable {
     this.#failedStarts += 1
     this.#lastFailure = reason
     if (this.#failedStarts >= maxFailedStarts) {
+      this.#startEnds?.reject(new CascadeError('VERIFIER_FAILED', `pool: ${reason}`))
       for (const task of this.#queue.splice(0)) task.answer(failed(reason, true), 0)
     }
     this.#restart(slot, this.#failedStarts >= maxFailedStarts ? restartMs : 0)
