@@ -4,8 +4,6 @@ import type { Draw } from './draw.ts'
 export interface Drawn {
   gold: string
   answer: string
-  /** The answer is plain text, which needs no dollar signs. */
-  plain?: true
 }
 export type Form = (draw: Draw, right: boolean) => Drawn
 
@@ -27,6 +25,12 @@ function near(draw: Draw, n: number): number {
     Number(`${n < 0 ? '-' : ''}${[...text].reverse().join('')}`),
   ])
   return wrong === n || Object.is(wrong, -0) ? n + 1 : wrong
+}
+
+/** The same for what is written without a sign. */
+function nearSize(draw: Draw, n: number): number {
+  const wrong = Math.abs(near(draw, n))
+  return wrong === n ? n + 1 : wrong
 }
 
 /** A coefficient before a letter. */
@@ -84,7 +88,7 @@ const numbers: Record<string, Form> = {
   },
   thousands: (draw, right) => {
     const n = draw.int(1_000, 99_999_999)
-    return { gold: `${n}`, answer: thousands(Math.abs(right ? n : near(draw, n)) + (right ? 0 : 1_000)) }
+    return { gold: `${n}`, answer: thousands(right ? n : nearSize(draw, n)) }
   },
   decimal: (draw, right) => {
     const n = draw.int(1, 999_999) * 10 + draw.int(1, 9)
@@ -98,19 +102,19 @@ const numbers: Record<string, Form> = {
   unit: (draw, right) => {
     const n = draw.int(2, 99_999)
     const unit = draw.of(['cm', 'meters', 'hours', 'dollars', 'km/h', 'students', 'square units'])
-    return { gold: `${n}`, answer: `${right ? n : Math.abs(near(draw, n)) + 1} \\text{ ${unit}}` }
+    return { gold: `${n}`, answer: `${right ? n : nearSize(draw, n)} \\text{ ${unit}}` }
   },
   percent: (draw, right) => {
     const n = draw.int(1, 9_999)
-    const [gold, wrong] = [n / 10, Math.abs(near(draw, n)) / 10 + 0.1]
-    const answer = right ? gold : Number(wrong.toFixed(1))
+    const gold = n / 10
+    const answer = right ? gold : nearSize(draw, n) / 10
     const asDecimal = draw.chance(0.3)
     return { gold: `${gold}\\%`, answer: asDecimal ? `${Number((answer / 100).toFixed(4))}` : `${answer}\\%` }
   },
   money: (draw, right) => {
     const cents = draw.int(101, 9_999_999)
     const write = (n: number) => (n / 100).toFixed(2)
-    return { gold: write(cents), answer: `\\$${write(right ? cents : Math.abs(near(draw, cents)) + 1)}` }
+    return { gold: write(cents), answer: `\\$${write(right ? cents : nearSize(draw, cents))}` }
   },
   scientific: (draw, right) => {
     const [m, e] = [draw.int(11, 99), draw.int(3, 9)]
@@ -121,6 +125,13 @@ const numbers: Record<string, Form> = {
     const [base, e] = [draw.int(2, 30), draw.int(2, 8)]
     const value = BigInt(base) ** BigInt(e)
     return { gold: `${base}^{${e}}`, answer: `${right ? value : value + BigInt(draw.of([-1, 1, base]))}` }
+  },
+  degrees: (draw, right) => {
+    const n = draw.int(1, 3_600)
+    return {
+      gold: `${n / 10}^\\circ`,
+      answer: `${(right ? n : nearSize(draw, n)) / 10}${draw.of(['°', '^{\\circ}', ''])}`,
+    }
   },
   sum: (draw, right) => {
     const [a, b] = [draw.int(10, 9_999), draw.int(10, 9_999)]
@@ -158,6 +169,12 @@ const fractions: Record<string, Form> = {
     const gold = m === 1 ? `${n}` : fraction(n, m)
     const e = right ? c : c + draw.of([-1, 1])
     return { gold, answer: `${fraction(a, b)} ${e < 0 ? '-' : '+'} ${fraction(Math.abs(e), d)}` }
+  },
+  mixed: (draw, right) => {
+    const [a, b] = drawFraction(draw, 60).map(Math.abs) as [number, number]
+    const [k, rest] = [draw.int(1, 40), a % b]
+    const m = right ? k : k + 1
+    return { gold: fraction(k * b + rest, b), answer: `${m}\\frac{${rest}}{${b}}` }
   },
   rounded: (draw, right) => {
     const a = draw.int(1, 3_000)
@@ -215,6 +232,22 @@ const symbolic: Record<string, Form> = {
       gold: `y = ${times(m, 'x')} ${signed(b)}`,
       answer: `y = ${c} ${m < 0 ? '-' : '+'} ${times(Math.abs(m), 'x')}`,
     }
+  },
+  standard: (draw, right) => {
+    const [a, b, c] = [draw.int(2, 60), draw.nonZero(-60, 60), draw.int(1, 99)]
+    const d = right ? c : c + draw.of([1, 2])
+    return { gold: `${a}x ${signed(b)}y = ${c}`, answer: `${a}x ${signed(b)}y - ${d} = 0` }
+  },
+  plusMinus: (draw, right) => {
+    const [a, n] = [draw.nonZero(-99, 99), draw.of([2, 3, 5, 6, 7, 10, 11, 13])]
+    const b = right ? a : near(draw, a)
+    return { gold: `${a} \\pm \\sqrt{${n}}`, answer: `${b}+\\sqrt{${n}}, ${b}-\\sqrt{${n}}` }
+  },
+  list: (draw, right) => {
+    const items = [...new Set([1, 2, 3].map(() => draw.int(-99, 99)))]
+    const other = draw.shuffled(items)
+    if (!right) other[0] = Math.max(...items) + draw.int(1, 3)
+    return { gold: items.join(', '), answer: other.join(', ') }
   },
   assignment: (draw, right) => {
     const [a, b] = drawFraction(draw, 99)

@@ -40,7 +40,7 @@ function distinct(draw: Draw, name: Class, seen: Set<string>): Omit<Pair, 'id'> 
     const form = draw.of(Object.keys(forms[name]))
     const right = draw.chance(0.5)
     const { gold, answer } = forms[name][form]!(draw, right)
-    const response = written(draw, answer, name)
+    const response = written(draw, answer)
     const key = JSON.stringify([gold, response])
     if (seen.has(key)) continue
     seen.add(key)
@@ -49,7 +49,7 @@ function distinct(draw: Draw, name: Class, seen: Set<string>): Omit<Pair, 'id'> 
 }
 
 /** A worked solution that ends in the answer, as models write them. */
-function written(draw: Draw, answer: string, name: Class): string {
+function written(draw: Draw, answer: string): string {
   const [a, b] = [draw.int(2, 99), draw.int(2, 99)]
   const work = draw.of([
     '',
@@ -58,11 +58,18 @@ function written(draw: Draw, answer: string, name: Class): string {
     `Let $k = ${a}$. Then $k^2 = ${a * a}$, and by the formula above with $m = ${b}$ the rest follows.\n`,
     `Step 1: There are ${a} of them, and each has ${b}, so we count ${a * b} in all.\nStep 2: We simplify.\n`,
   ])
-  const end = draw.int(0, 3)
-  if (end === 0) return `${work}Therefore, the final answer is $\\boxed{${answer}}$.`
-  if (end === 1) return `${work}So the answer is $${answer}$.`
-  if (end === 2) return `${work}\\[ \\boxed{${answer}} \\]`
-  return name === 'numbers' && /^-?[\d.,]+$/.test(answer)
-    ? `${work}#### ${answer}`
-    : `${work}The final answer is $${answer}$. I hope it is correct.`
+  if (/^-?[\d.,/]+$/.test(answer) && draw.chance(0.4)) {
+    return draw.of([
+      `${work}#### ${answer}`,
+      `${work}The answer is ${answer}.`,
+      `${work}So we get ${answer}.`,
+      `${work}Final answer: ${answer}`,
+    ])
+  }
+  return draw.of([
+    `${work}Therefore, the final answer is $\\boxed{${answer}}$.`,
+    `${work}So the answer is $${answer}$.`,
+    `${work}\\[ \\boxed{${answer}} \\]`,
+    `${work}The final answer is $${answer}$. I hope it is correct.`,
+  ])
 }
