@@ -130,7 +130,7 @@ const numbers: Record<string, Form> = {
     const n = draw.int(1, 3_600)
     return {
       gold: `${n / 10}^\\circ`,
-      answer: `${(right ? n : nearSize(draw, n)) / 10}${draw.of(['°', '^{\\circ}', ''])}`,
+      answer: `${(right ? n : nearSize(draw, n)) / 10}${draw.of(['^\\circ', '^{\\circ}', ''])}`,
     }
   },
   sum: (draw, right) => {

@@ -99,10 +99,9 @@ export class Pool implements AsyncDisposable {
    * @throws the signal's reason
    */
   submit(request: unknown, signal?: AbortSignal): Promise<Judged> {
-    const task = new Task(++this.#serial, request, signal)
+    const task = new Task(++this.#serial, request, signal, (cancelled) => this.#cancel(cancelled))
     if (this.#closed) task.answer(failed('the pool is closed', false), 0)
     if (task.settled) return task.verdict
-    signal?.addEventListener('abort', () => this.#cancel(task), { once: true })
     if (this.#failedStarts >= maxFailedStarts) {
       task.answer(failed(this.#lastFailure, true), 0)
       return task.verdict

@@ -76,7 +76,7 @@ describe('verdicts', () => {
     ['So we get 98,804,549.', '98804549', 'number', 1],
     ['It is -31.1', '-\\frac{311}{10}', 'number', 1],
     ['Thus 75/341', '\\frac{75}{342}', 'number', 0],
-    ['x = 2 or x = 3', '2, 3', 'whole', 0],
+    ['x = 2 or x = 3', '2, 3', 'whole', 1],
   ])('%s', (response, gold, place, score) => {
     expect(math().judge(response, gold)).toMatchObject({ outcome: 'score', score, detail: { place } })
   })
