@@ -62,14 +62,7 @@ function answerOf(response: string, { notations }: MathOptions): Found | undefin
   if (text.length < 40 && number.test(text)) return { text, place: 'whole' }
   const found = extract(response, notations)
   const surest = found && (found.place === 'boxed' || found.place === 'marker' || found.place === 'formula')
-  if (
-    surest ||
-    text === '' ||
-    text.includes('\n') ||
-    text.length > 400 ||
-    prose.test(text)
-  )
-    return found
+  if (surest || text === '' || text.includes('\n') || text.length > 400 || prose.test(text)) return found
   // A short text without prose: the whole of it is the answer.
   if (/^[A-Z0-9]{4,}$/.test(text) && !number.test(text)) return found
   return readable(text) ? { text, place: 'whole' } : found
