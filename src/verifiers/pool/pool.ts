@@ -9,7 +9,7 @@ export interface PoolOptions {
   /** Child processes. */
   size: number
   limits?: Partial<Limits>
-  /** Requests that a child gets at once while many wait. @default 32 */
+  /** Requests that a child gets at once while many quick ones wait, at most. @default 32 */
   chunk?: number
   /** A child that is not ready after so many milliseconds is replaced. @default 30,000 */
   startMs?: number
@@ -17,6 +17,10 @@ export interface PoolOptions {
 
 /** Limits are looked at this often, in milliseconds: they are exceeded by so much at most. */
 const checkMs = 50
+/** A child gets at once what takes it about so many milliseconds, as requests have taken so far: it asks seldom, and hoards nothing. */
+const chunkMs = 10
+/** Weight of the latest request in the mean of what they take. */
+const latest = 0.1
 /** Children in a row that could not start, before what waits is answered with an error. */
 const maxFailedStarts = 3
 /** After those, and after an outage, a start is tried so often, in milliseconds. */
@@ -38,6 +42,8 @@ export class Pool implements AsyncDisposable {
   #serial = 0
   #failedStarts = 0
   #lastFailure = ''
+  /** Milliseconds that a request takes; unknown before the first verdict. */
+  #meanMs = Number.POSITIVE_INFINITY
   #restarts = 0
   #closed: (() => void) | undefined
   readonly #started: Promise<void>
@@ -57,6 +63,13 @@ export class Pool implements AsyncDisposable {
           idle: () => {
             this.#failedStarts = 0
             this.#startEnds?.resolve()
+            this.#dispatch()
+          },
+          judged: (ms) => {
+            this.#meanMs = Number.isFinite(this.#meanMs) ? this.#meanMs + latest * (ms - this.#meanMs) : ms
+          },
+          stuck: (tasks) => {
+            this.#queue.unshift(...tasks)
             this.#dispatch()
           },
           lost: (slot, reason, suspect, others) => this.#lost(slot, reason, suspect, others),
@@ -132,7 +145,8 @@ export class Pool implements AsyncDisposable {
       this.#queue = this.#queue.filter((task) => !task.settled)
       if (this.#queue.length === 0) return
       const share = Math.ceil(this.#queue.length / this.#slots.length)
-      slot.assign(this.#queue.splice(0, Math.min(this.#chunk, share)))
+      const quick = Math.max(1, Math.floor(chunkMs / this.#meanMs))
+      slot.assign(this.#queue.splice(0, Math.min(this.#chunk, share, quick)))
     }
   }
 

@@ -90,6 +90,34 @@ test('slow judges count from their own beginning, not from that of their chunk',
   expect(verdicts.every((v) => v.ms >= 240)).toBe(true)
 })
 
+describe('nothing waits behind what takes long', () => {
+  const quick = (pool: Pool, n: number) => Promise.all(Array.from({ length: n }, (_, i) => scoreOf(pool, i)))
+
+  test.each([['forever'], ['spin']])('a hang (%s) keeps its process and no request', async (what) => {
+    await using pool = poolOf(2, { limits: { wallMs: 30_000 } })
+    await quick(pool, 50)
+    const abort = new AbortController()
+    // Dealt out together: some stand behind the hang, in its own process.
+    const hang = pool.submit([what], abort.signal)
+    const others = await quick(pool, 60)
+    expect(others).toEqual(others.map((_, i) => ({ outcome: 'score', score: i })))
+    expect(pool.restarts).toBe(0)
+    abort.abort(new Error('enough'))
+    await expect(hang).rejects.toThrow('enough')
+  })
+
+  test('a slow one ends well, and those behind it have one verdict each', async () => {
+    await using pool = poolOf(2, { limits: { wallMs: 30_000 } })
+    await quick(pool, 50)
+    const slow = pool.submit(['sleep', 300])
+    const others = await quick(pool, 60)
+    expect(others).toEqual(others.map((_, i) => ({ outcome: 'score', score: i })))
+    expect((await slow).verdict.outcome).toBe('score')
+    expect(await quick(pool, 50)).toEqual(others.slice(0, 50))
+    expect(pool.restarts).toBe(0)
+  })
+})
+
 test.runIf(process.platform === 'linux')('what a judge has started ends with it', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'pool-')), 'pid')
   await using pool = poolOf(1)
