@@ -2,13 +2,14 @@ import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { CascadeError } from '../../../topics/index.ts'
 import { openCaseJudge } from '../../verifiers/case-judge.ts'
-import type { Case, CaseKind } from '../../verifiers/case-kind.ts'
+import type { Case, CaseKind, KindFlags } from '../../verifiers/case-kind.ts'
 import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
 import { servedKind, serveVerifier } from '../../verifiers/remote/index.ts'
 import type { Context } from '../command.ts'
 import { print } from '../output/print.ts'
+import { flagsOf } from '../verify/kind-flags.ts'
 
-interface Flags {
+interface Flags extends Record<string, unknown> {
   host: string
   port: number
   jobs: number
@@ -40,9 +41,10 @@ export function registerServe(verify: Command, context: Context): void {
 
 async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<void> {
   const { signal, stdout, stderr } = context
-  const kind = await pooled(entry, flags)
+  const own = flagsOf(entry, flags, context)
+  const kind = await pooled(entry, own, flags)
   const label = entry.label === undefined ? {} : { labelField: entry.label }
-  const served = await servedKind(kind, { jobs: flags.jobs, flags: {}, ...label })
+  const served = await servedKind(kind, { jobs: flags.jobs, flags: own, ...label })
   const { host, port: wanted } = flags
   const server = await serveVerifier(served, { host, port: wanted }).catch(async (cause: unknown) => {
     await served[Symbol.asyncDispose]()
@@ -69,13 +71,13 @@ async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<
 }
 
 /** The kind, judged in processes of their own. */
-async function pooled(entry: KindEntry, flags: Flags): Promise<CaseKind<Case>> {
+async function pooled(entry: KindEntry, own: KindFlags, flags: Flags): Promise<CaseKind<Case>> {
   const kind = await entry.load()
   return {
     ...kind,
     async open({ jobs }) {
       const limits = { wallMs: flags.timeout, memoryMb: flags.memory }
-      const judge = await openCaseJudge(entry, { flags: {}, jobs, limits })
+      const judge = await openCaseJudge(entry, { flags: own, jobs, limits })
       return {
         judge: async (given, signal) => (await judge.submit(given, signal)).verdict,
         [Symbol.asyncDispose]: () => judge[Symbol.asyncDispose](),

@@ -46,6 +46,8 @@ export class Pool implements AsyncDisposable {
   #meanMs = Number.POSITIVE_INFINITY
   #restarts = 0
   #closed: (() => void) | undefined
+  readonly #started: Promise<void>
+  #startEnds: { resolve(): void; reject(reason: Error): void } | undefined
 
   /** @throws CascadeError CONFIG_INVALID for a size that is no whole number above 0 */
   constructor(target: Target, options: PoolOptions) {
@@ -60,6 +62,7 @@ export class Pool implements AsyncDisposable {
         new Slot(target, this.#limits, {
           idle: () => {
             this.#failedStarts = 0
+            this.#startEnds?.resolve()
             this.#dispatch()
           },
           judged: (ms) => {
@@ -73,10 +76,24 @@ export class Pool implements AsyncDisposable {
           unstartable: (slot, reason) => this.#unstartable(slot, reason),
         }),
     )
+    this.#started = new Promise((resolve, reject) => {
+      this.#startEnds = { resolve, reject }
+    })
+    // Who does not ask whether it has started is told by the verdicts.
+    this.#started.catch(() => undefined)
     for (const slot of this.#slots) slot.start()
     this.#timer = setInterval(() => {
       for (const slot of this.#slots) slot.check(this.#startMs)
     }, checkMs)
+  }
+
+  /**
+   * When the first child is ready to judge.
+   *
+   * @throws CascadeError VERIFIER_FAILED when several in a row could not start before that, with the reason of the last
+   */
+  get started(): Promise<void> {
+    return this.#started
   }
 
   /** Children that have been replaced. */
@@ -95,10 +112,9 @@ export class Pool implements AsyncDisposable {
    * @throws the signal's reason
    */
   submit(request: unknown, signal?: AbortSignal): Promise<Judged> {
-    const task = new Task(++this.#serial, request, signal)
+    const task = new Task(++this.#serial, request, signal, (cancelled) => this.#cancel(cancelled))
     if (this.#closed) task.answer(failed('the pool is closed', false), 0)
     if (task.settled) return task.verdict
-    signal?.addEventListener('abort', () => this.#cancel(task), { once: true })
     if (this.#failedStarts >= maxFailedStarts) {
       task.answer(failed(this.#lastFailure, true), 0)
       return task.verdict
@@ -116,6 +132,7 @@ export class Pool implements AsyncDisposable {
       this.#closed = resolve
     })
     clearInterval(this.#timer)
+    this.#startEnds?.reject(new CascadeError('VERIFIER_FAILED', 'pool: closed before it had started'))
     for (const task of this.#queue.splice(0)) task.answer(failed('the pool is closed', false), 0)
     for (const slot of this.#slots) slot.kill()
     this.#checkClosed()
@@ -156,6 +173,7 @@ export class Pool implements AsyncDisposable {
     this.#failedStarts += 1
     this.#lastFailure = reason
     if (this.#failedStarts >= maxFailedStarts) {
+      this.#startEnds?.reject(new CascadeError('VERIFIER_FAILED', `pool: ${reason}`))
       for (const task of this.#queue.splice(0)) task.answer(failed(reason, true), 0)
     }
     this.#restart(slot, this.#failedStarts >= maxFailedStarts ? restartMs : 0)
