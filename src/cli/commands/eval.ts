@@ -5,6 +5,7 @@ import { localEvaluator } from '../../policy/evaluator.ts'
 import { versionedEngine } from '../../policy/versioned-engine.ts'
 import { CheckpointStore } from '../../update/checkpoint-store.ts'
 import { loadCheckpoint } from '../../update/load-checkpoint.ts'
+import { ConfiguredVerifiers } from '../../verifiers/configured/verifiers.ts'
 import type { Context, Register } from '../command.ts'
 import { type OpenRun, withRun } from '../open-run.ts'
 import { percent, range } from '../output/format.ts'
@@ -13,6 +14,7 @@ import { table } from '../output/table.ts'
 import { clock } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
 import { findCheckpoint } from '../run/find-checkpoint.ts'
+import { openOptions } from '../run/open-verifiers.ts'
 import { checkHeldOut, sourceOf } from '../run/prompt-source.ts'
 
 interface Flags {
@@ -63,9 +65,12 @@ async function evaluate(open: OpenRun, flags: Flags, context: Context): Promise<
   if (differs !== undefined) stderr.write(`warning: ${differs}\n`)
   const versioned = versionedEngine(engine)
   await loadCheckpoint(versioned, new CheckpointStore(dir), checkpoint)
+  const names = [...new Set(domains.map((domain) => source.heldOut(domain, 1)[0]!.verifier))]
+  await using verifiers = await ConfiguredVerifiers.open(names, openOptions(dir, manifest, context.env))
   const evaluator = localEvaluator({
     versioned,
     source,
+    verifiers,
     ...config.evaluation,
     ...(flags.prompts === undefined ? {} : { prompts: flags.prompts }),
     clock,

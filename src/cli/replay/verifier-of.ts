@@ -8,7 +8,7 @@ import { CascadeError } from '../../../topics/index.ts'
 import { verifiers as builtIn } from '../../verifiers/index.ts'
 import { bundleVerifier } from '../../verifiers/swap/bundle.ts'
 import { preflight } from '../../verifiers/swap/preflight.ts'
-import { StoredVerifier } from '../../verifiers/swap/stored-verifier.ts'
+import { storedVerifier } from '../../verifiers/swap/stored-verifier.ts'
 
 export interface Opened extends AsyncDisposable {
   readonly verifier: Verifier
@@ -44,7 +44,7 @@ export async function verifierOf(
     const about = await preflight({ entry: word, module, limits, rollouts: [], signal })
     const name = basename(word, extname(word))
     const stored = { ...module, name, version: about.version ?? codeHash.slice(0, 12) }
-    const verifier = new StoredVerifier({ codeHash, stored, size: availableParallelism(), limits })
+    const verifier = storedVerifier({ codeHash, stored, size: availableParallelism(), limits })
     return {
       verifier,
       async [Symbol.asyncDispose]() {
