@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import { CascadeError } from '../../../topics/index.ts'
 import type { Context, Register } from '../command.ts'
+import { jsonOption } from '../json-option.ts'
 import { withRun } from '../open-run.ts'
 import { type FilterFlags, verdicts } from '../replay/filter.ts'
 import { inspect } from '../replay/inspect.ts'
@@ -15,6 +16,8 @@ interface Flags extends FilterFlags {
   from: string
   to: string
   mode: (typeof modes)[number]
+  options?: unknown
+  config?: string
   dir?: string
   apply?: true
   inexact?: true
@@ -35,8 +38,10 @@ export const register: Register = (program, context) => {
     .addOption(new Option('--verdict <kind>', 'inspect: only these').choices(verdicts))
     .option(
       '--verifier <name>',
-      'inspect: only what it judged, as NAME or NAME@VERSION; rescored: who judges, a built-in one or a file',
+      'inspect: only what it judged, as NAME or NAME@VERSION; rescored: who judges: one of the config, a built-in one, a kind, or a file',
     )
+    .option('--options <json>', 'rescored: of a kind or a file', jsonOption)
+    .option('--config <file>', "rescored: whose verifiers are meant, instead of those of the run's config")
     .option('--reward <min..max>', 'inspect: only rewards in this range')
     .option('--prompt <id>', 'inspect: only rollouts of this prompt')
     .option('--apply', 'recorded, rescored: do it, instead of saying what would be read and written')
@@ -45,7 +50,7 @@ export const register: Register = (program, context) => {
     .option('--json', 'JSON lines, by event: rollout and summary; plan, step, result and report')
     .addHelpText(
       'after',
-      '\nExamples:\n  $ cascade replay runs/first --topic rollouts.math --from step:math/3 --verdict unparsable\n  $ cascade replay runs/first --topic rollouts.math --from stage:math --mode recorded --apply\n  $ cascade replay runs/first --topic rollouts.math --mode rescored --verifier ./strict.ts --dir runs/strict --apply',
+      '\nExamples:\n  $ cascade replay runs/first --topic rollouts.math --from step:math/3 --verdict unparsable\n  $ cascade replay runs/first --topic rollouts.math --from stage:math --mode recorded --apply\n  $ cascade replay runs/first --topic rollouts.math --mode rescored --verifier ./strict.ts --dir runs/strict --apply\n  $ cascade replay runs/first --topic rollouts.math --mode rescored --verifier math --options \'{"bare": true}\'',
     )
     .action((run: string | undefined, flags: Flags) => replay(run, flags, context))
 }
@@ -57,6 +62,8 @@ const only: Readonly<Record<string, readonly Flags['mode'][]>> = {
   reward: ['inspect'],
   prompt: ['inspect'],
   apply: ['recorded', 'rescored'],
+  options: ['rescored'],
+  config: ['rescored'],
   dir: ['rescored'],
   inexact: ['recorded'],
 }

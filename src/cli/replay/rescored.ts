@@ -16,6 +16,8 @@ import { verifierOf } from './verifier-of.ts'
 
 export interface RescoredFlags {
   readonly verifier?: string
+  readonly options?: unknown
+  readonly config?: string
   readonly dir?: string
   readonly apply?: true
   readonly json?: true
@@ -36,8 +38,7 @@ export async function rescored(
   if (flags.verifier === undefined) {
     throw new CascadeError('USAGE', '--verifier: expected the name or the file of a verifier, got none')
   }
-  const { timeoutMs } = open.manifest.config.verify
-  await using opened = await verifierOf(flags.verifier, { cwd, timeoutMs, signal })
+  await using opened = await verifierOf({ ...flags, verifier: flags.verifier }, open, context)
   const { verifier } = opened
   const runs = resolve(cwd, runsFolder)
   const dir = flags.dir === undefined ? resolve(runs, newRunId(runs, new Date())) : resolve(cwd, flags.dir)

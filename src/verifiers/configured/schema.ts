@@ -120,17 +120,11 @@ const composite = z.strictObject({
     .optional(),
 })
 
-export const verifierEntrySchema = z.discriminatedUnion('kind', [
-  math,
-  instruction,
-  code,
-  patch,
-  preference,
-  remote,
-  judge,
-  file,
-  composite,
-])
+const all = [math, instruction, code, patch, preference, remote, judge, file, composite] as const
+
+export const verifierEntrySchema = z.discriminatedUnion('kind', all)
+/** Every kind that an entry may be of. */
+export const entryKinds: readonly string[] = all.map((schema) => schema.shape.kind.value)
 export type VerifierEntry = z.infer<typeof verifierEntrySchema>
 export type EntryOf<K extends VerifierEntry['kind']> = Extract<VerifierEntry, { kind: K }>
 

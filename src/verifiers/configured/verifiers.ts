@@ -77,7 +77,7 @@ export class ConfiguredVerifiers implements Verifiers, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(Array.from(this.#open.values(), (verifier) => verifier[Symbol.asyncDispose]?.()))
+    await Promise.all(Array.from(this.#open.values(), async (verifier) => verifier[Symbol.asyncDispose]?.()))
   }
 }
 

@@ -81,7 +81,7 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const all = [this.#options.initial, ...this.#loaded.values()]
-    await Promise.all(all.map((v) => v[Symbol.asyncDispose]?.()))
+    await Promise.all(all.map(async (v) => v[Symbol.asyncDispose]?.()))
   }
 
   async #fold({ value: change, timestamp }: Envelope<Control>): Promise<void> {

@@ -168,12 +168,7 @@ test.each(cases)('%s of a ground truth', async (_, name, truth, response, score)
 test.each<[string, keyof typeof entries, unknown, string]>([
   ['nothing', 'math', null, 'expected a text, a number or {answer}, got null'],
   ['a list', 'math', ['1'], 'expected a text, a number or {answer}, got a list'],
-  [
-    'a number that is none',
-    { kind: 'math' },
-    Number.NaN,
-    'expected a text, a number or {answer}, got number',
-  ],
+  ['a number that is none', 'math', Number.NaN, 'expected a text, a number or {answer}, got number'],
   ['an unknown field', 'math', { answer: '1', hint: '2' }, '(value): Unrecognized key: "hint"'],
   [
     "the rollout's own field",
@@ -183,10 +178,10 @@ test.each<[string, keyof typeof entries, unknown, string]>([
   ],
   ['a text', 'patch', 'x', 'expected the fields of a case, got string'],
   ['no language', 'code', { tests: [{ assert: 'true' }] }, 'language: Invalid option'],
-  ['unknown instructions', { kind: 'instruction' }, { instructions: [{ id: 'no:such' }] }, 'got "no:such"'],
+  ['unknown instructions', 'instruction', { instructions: [{ id: 'no:such' }] }, 'got "no:such"'],
 ])('%s as a ground truth is an error, never a zero', async (_, name, truth, why) => {
-  const verdict = await verifiers
-    .current('x')
+  const verdict = await shared
+    .current(name)
     .verify(rollout({ groundTruth: truth, responseText: '1' }), signal)
   expect(verdict).toMatchObject({ outcome: 'failed', code: 'VERIFIER_FAILED', retryable: false })
   expect(verdict).toMatchObject({ message: expect.stringContaining(why) as string })
