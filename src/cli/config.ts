@@ -193,6 +193,8 @@ function path(parts: readonly PropertyKey[]): string {
 }
 
 function came(value: unknown, parts: readonly PropertyKey[]): string {
+  // Where the name of an environment variable is expected, what came may be the secret itself.
+  if (parts.some((part) => typeof part === 'string' && part.endsWith('Env'))) return ''
   let at = value
   for (const part of parts) {
     if (typeof at !== 'object' || at === null) return ''

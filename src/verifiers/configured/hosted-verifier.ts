@@ -77,6 +77,7 @@ export class HostedVerifier implements Verifier, AsyncDisposable {
       throw error
     })
     const judge = await this.#judge
+    signal.throwIfAborted()
     if (wallMs === undefined) return judge.judge(request(rollout), signal)
     const timeout = AbortSignal.timeout(wallMs)
     const both = AbortSignal.any([signal, timeout])
