@@ -30,6 +30,7 @@ export interface KindJudgeOptions {
   readonly label?: string
   /** Field of the case that the response is; `code`: what the response holds of it. */
   readonly response: 'response' | 'code'
+  readonly usesTruth: boolean
   readonly jobs: number
 }
 
@@ -55,14 +56,15 @@ export async function openKindJudge(options: KindJudgeOptions): Promise<Judge> {
 
 type Made<C> = { readonly made: C } | { readonly failed: Verdict }
 
-function caseMaker<C extends { id: string }>(
+/** Makes cases of what is asked, or says why a ground truth makes none. */
+export function caseMaker<C extends { id: string }>(
   { schema }: Pick<CaseKind<C>, 'schema'>,
-  { name, defaults, label, response: field }: KindJudgeOptions,
+  { name, defaults, label, response: field, usesTruth }: Omit<KindJudgeOptions, 'kind' | 'flags' | 'jobs'>,
 ): (asked: Asked) => Made<C> {
   // Some kinds judge by the prompt as well, and the others refuse it.
   let withPrompt = true
   return ({ id, prompt, response, truth }) => {
-    const fields = fieldsOf(truth, label)
+    const fields = usesTruth ? fieldsOf(truth, label) : {}
     if (typeof fields === 'string') return { failed: badTruth(name, fields) }
     const taken = ['id', field].find((key) => Object.hasOwn(fields, key))
     if (taken !== undefined)

@@ -96,6 +96,7 @@ async function kindOf(name: string, entry: KindEntryOf, options: OpenOptions): P
     flags: kind.flags(entry),
     defaults: kind.defaults?.(entry) ?? {},
     response: kind.response ?? 'response',
+    usesTruth: kind.usesTruth ?? true,
     ...(known.label === undefined ? {} : { label: known.label }),
   } as const
   if ((await known.load()).work === 'pure') {

@@ -11,6 +11,8 @@ export type KindEntryOf = Exclude<
 export interface RunKind {
   /** The case's field that the response is. @default response */
   readonly response?: 'code'
+  /** False: it judges by prompt and response alone, whatever the ground truth is for others. @default true */
+  readonly usesTruth?: boolean
   /** Options of the kind itself. */
   flags(entry: VerifierEntry): Record<string, unknown>
   /** Fields of the case where the ground truth has none. */
@@ -78,7 +80,7 @@ const code: RunKind = {
   },
 }
 
-const preference: RunKind = { flags: (entry) => flagsOf(entry, ['model']) }
+const preference: RunKind = { usesTruth: false, flags: (entry) => flagsOf(entry, ['model']) }
 
 const all: Readonly<Record<KindEntryOf['kind'], RunKind>> = { code, instruction, math, patch, preference }
 

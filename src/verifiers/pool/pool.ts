@@ -85,7 +85,7 @@ export class Pool implements AsyncDisposable {
     const task = new Task(++this.#serial, request, signal)
     if (this.#closed) task.answer(failed('the pool is closed', false), 0)
     if (task.settled) return task.verdict
-    signal?.addEventListener('abort', () => this.#cancel(task), { once: true })
+    task.onCancel = () => this.#cancel(task)
     if (this.#failedStarts >= maxFailedStarts) {
       task.answer(failed(this.#lastFailure, true), 0)
       return task.verdict

@@ -11,7 +11,13 @@ export class Task {
   settled = false
   readonly #resolve: (judged: Judged) => void
   readonly #reject: (reason: unknown) => void
-  readonly #onAbort = () => this.#settle(() => this.#reject(this.signal!.reason))
+  /** Called when its signal aborts before it is answered. */
+  onCancel: (() => void) | undefined
+  readonly #onAbort = () => {
+    if (this.settled) return
+    this.#settle(() => this.#reject(this.signal!.reason))
+    this.onCancel?.()
+  }
 
   constructor(id: number, request: unknown, signal?: AbortSignal) {
     this.id = id
