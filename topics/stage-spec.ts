@@ -42,6 +42,8 @@ export const rlStageSchema = z.strictObject({
   kind: z.literal('rl'),
   ...common,
   task: z.string(),
+  /** Rewards its rollouts. Held-out prompts are scored by the task's own, whatever stands here. @default the task's own */
+  verifier: z.string().min(1).optional(),
   /** B: kept groups a step. */
   prompts: z.int().min(1),
   /** G: rollouts a prompt. */

@@ -4,6 +4,8 @@ import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { CascadeError, stageSpecSchema } from '../../topics/index.ts'
+import { faultsOf, knownNames, meaningOf } from '../verifiers/configured/names.ts'
+import { verifierEntriesSchema } from '../verifiers/configured/schema.ts'
 
 /** The config that `cascade run` takes where it is given none. */
 export const configFile = 'cascade.config.ts'
@@ -52,6 +54,8 @@ export const configSchema = z.strictObject({
       maxOutageMs: z.int().min(1).default(600_000),
     })
     .default({ concurrency: 64, attempts: 3, timeoutMs: 10_000, maxOutageMs: 600_000 }),
+  /** Verifiers of stages, by name. Absent where there are none: the hash of a config without any stays what it was. */
+  verifiers: verifierEntriesSchema.optional(),
   /** Credit of each operator: what it may hold at most. */
   credit: z
     .strictObject({
@@ -100,6 +104,7 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
       )
     }
   }
+  checkVerifiers(parsed.data, where)
   const { hidden, heads, kvHeads = heads } = parsed.data.model
   // The runtime's attention kernel takes head widths that are multiples of 8.
   if (hidden % (8 * heads) !== 0) {
@@ -115,6 +120,18 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
     )
   }
   return parsed.data
+}
+
+function checkVerifiers({ verifiers = {}, stages }: CascadeConfig, where: string): void {
+  const faults = faultsOf(verifiers).map((f) => `${path(['verifiers', ...f.path])}: ${f.message}`)
+  if (faults.length > 0) throw new CascadeError('CONFIG_INVALID', `${where}: ${faults.join('; ')}`)
+  for (const [i, stage] of stages.entries()) {
+    if (stage.kind !== 'rl' || stage.verifier === undefined || meaningOf(stage.verifier, verifiers)) continue
+    throw new CascadeError(
+      'CONFIG_INVALID',
+      `${where}: stages[${i}].verifier: expected one of ${knownNames(verifiers).join(', ')}, got ${stage.verifier}`,
+    )
+  }
 }
 
 /** Imports a config module and validates its default export. */
@@ -141,7 +158,25 @@ export async function loadConfig(file: string): Promise<CascadeConfig> {
   }
   const config = parseConfig(module.default, file)
   if (config.model.init !== undefined) config.model.init = resolve(dirname(path), config.model.init)
+  resolvePaths(config, dirname(path), file)
   return config
+}
+
+/** Files and models of verifiers, which must be there. */
+function resolvePaths({ verifiers = {} }: CascadeConfig, folder: string, where: string): void {
+  for (const [name, entry] of Object.entries(verifiers)) {
+    const there = (field: 'file' | 'model', given: string): string => {
+      const found = resolve(folder, given)
+      if (existsSync(found)) return found
+      const what = field === 'file' ? 'a module' : "a model's folder"
+      throw new CascadeError(
+        'CONFIG_INVALID',
+        `${where}: verifiers.${name}.${field}: expected ${what}, got ${given}, which is not there`,
+      )
+    }
+    if (entry.kind === 'file') entry.file = there('file', entry.file)
+    if (entry.kind === 'preference') entry.model = there('model', entry.model)
+  }
 }
 
 /** Names a config's content: runs of one hash are comparable, and a resumed run must keep it. */
@@ -158,6 +193,8 @@ function path(parts: readonly PropertyKey[]): string {
 }
 
 function came(value: unknown, parts: readonly PropertyKey[]): string {
+  // Where the name of an environment variable is expected, what came may be the secret itself.
+  if (parts.some((part) => typeof part === 'string' && part.endsWith('Env'))) return ''
   let at = value
   for (const part of parts) {
     if (typeof at !== 'object' || at === null) return ''

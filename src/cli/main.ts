@@ -1,9 +1,9 @@
 import { inspect } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { CascadeError, isCascadeError } from '../../topics/index.ts'
+import { packageVersion } from '../version.ts'
 import { type Context, type ExitCode, exitCodeOf } from './command.ts'
 import { type CommandEntry, commands } from './commands/index.ts'
-import { packageVersion } from './version.ts'
 
 /**
  * Runs `cascade` with the arguments after the program's name and resolves its exit code; never rejects.

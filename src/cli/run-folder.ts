@@ -19,6 +19,8 @@ export const manifestSchema = z.looseObject({
   config: configSchema,
   /** The numeric profile of the engine: a replay is exact only on the same one. */
   profile: z.record(z.string(), z.unknown()),
+  /** Modules that the run judges with, by the names of its config: their code lies in `verifiers/`. */
+  verifiers: z.record(z.string(), z.object({ version: z.string(), codeHash: z.string() })).optional(),
   /** Where the rollouts of a run come from that only judges them again. */
   rescored: z.looseObject({ run: z.string(), topic: z.string(), from: z.int(), to: z.int() }).optional(),
 })
@@ -67,8 +69,16 @@ export async function refuseExisting(dir: string): Promise<void> {
   }
 }
 
-/** Creates the folder and its manifest. @throws `RUN_EXISTS`, `RUN_DIR_UNUSABLE`. */
-export async function createRun(dir: string, manifest: Manifest): Promise<void> {
+/**
+ * Creates the folder and its manifest, which makes it a run: `fill` writes what must be there by then.
+ *
+ * @throws `RUN_EXISTS`, `RUN_DIR_UNUSABLE`.
+ */
+export async function createRun(
+  dir: string,
+  manifest: Manifest,
+  fill: () => Promise<void> = async () => undefined,
+): Promise<void> {
   try {
     await makeFolder(dir)
     await access(dir, constants.W_OK)
@@ -80,6 +90,7 @@ export async function createRun(dir: string, manifest: Manifest): Promise<void> 
     )
   }
   await refuseExisting(dir)
+  await fill()
   await writeWhole(dir, manifestFile, manifest)
 }
 

@@ -1,8 +1,8 @@
-import type { Clock, Evaluator } from '../../streams/ports.ts'
+import type { Clock, Evaluator, Verdict, Verifier } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint, type Evaluation } from '../../topics/index.ts'
 import { tokenizer } from '../model/tokenizer/index.ts'
-import type { TaskSource } from '../tasks/source.ts'
-import { verifiers } from '../verifiers/index.ts'
+import type { HeldOutPrompt, TaskSource } from '../tasks/source.ts'
+import { asRollout } from '../verifiers/as-rollout.ts'
 import type { VersionedEngine } from './versioned-engine.ts'
 import { wilson } from './wilson.ts'
 
@@ -13,6 +13,8 @@ export interface EvaluatorOptions {
   prompts: number
   /** Tokens of a response at most. @default the longest response of the domain's task */
   maxTokens?: number | undefined
+  /** Judge what the tasks name. @throws where none has this name */
+  verifiers: { current(name: string): Verifier }
   clock: Clock
   signal: AbortSignal
 }
@@ -35,10 +37,11 @@ export function localEvaluator(options: EvaluatorOptions): Evaluator {
       const answers = await Promise.all(
         prompts.map((p, i) => answer(versioned, source, p.promptTokens, maxTokens, i, signal)),
       )
-      const verdicts = new Uint8Array(prompts.length)
-      for (const [i, { tokens }] of answers.entries()) {
-        verdicts[i] = passes(prompts[i]!, tokenizer.decode(tokens)) ? 1 : 0
-      }
+      const judged = await Promise.all(
+        answers.map((a, i) => verdictOn(options, prompts[i]!, a, { checkpoint, stage, domain })),
+      )
+      // In the order of the prompts: of several errors it is always the same that is told.
+      const verdicts = Uint8Array.from(judged, (verdict, i) => (passes(prompts[i]!, verdict) ? 1 : 0))
       const passed = verdicts.reduce((sum, v) => sum + v, 0)
       const n = prompts.length
       return {
@@ -62,6 +65,11 @@ export function localEvaluator(options: EvaluatorOptions): Evaluator {
   }
 }
 
+interface Answer {
+  readonly tokens: Int32Array
+  readonly finishReason: string
+}
+
 async function answer(
   { engine }: VersionedEngine,
   source: TaskSource,
@@ -69,7 +77,7 @@ async function answer(
   maxTokens: number,
   index: number,
   signal: AbortSignal,
-) {
+): Promise<Answer> {
   const sampling = {
     temperature: 0,
     topP: 1,
@@ -78,7 +86,7 @@ async function answer(
     stopTokens: [...source.stopTokens],
     logprobsMode: 'raw' as const,
   }
-  const rows: { tokens: Int32Array; finishReason: string }[] = []
+  const rows: Answer[] = []
   const seed = { run: 0, stage: 'evaluation', admission: index }
   await engine.generate({ prompt, rows: 1, sampling, seed }, (_, row) => rows.push(row), signal)
   const [row] = rows
@@ -87,13 +95,40 @@ async function answer(
   return row
 }
 
-/** A full score passes. */
-function passes(prompt: { promptId: string; verifier: string; groundTruth: unknown }, text: string): boolean {
-  const make = verifiers[prompt.verifier]
-  const verdict = make?.().judge(text, prompt.groundTruth)
-  if (!verdict || verdict.outcome === 'failed') {
-    const why = verdict ? verdict.message : `no verifier ${prompt.verifier}`
-    throw new CascadeError('VERIFIER_FAILED', `evaluation of ${prompt.promptId}: ${why}`)
+/** An error is a verdict too. @throws the signal's reason */
+async function verdictOn(
+  { verifiers, signal }: EvaluatorOptions,
+  prompt: HeldOutPrompt,
+  { tokens, finishReason }: Answer,
+  of: { checkpoint: Checkpoint; stage: string; domain: string },
+): Promise<Verdict> {
+  const { promptId, promptText, promptTokens, groundTruth, verifier: name } = prompt
+  const { checkpoint, stage, domain } = of
+  const rollout = asRollout({
+    id: `${stage}/${domain}/${promptId}`,
+    stage,
+    domain,
+    promptId,
+    policyVersion: checkpoint.version,
+    promptText,
+    promptTokens,
+    responseText: tokenizer.decode(tokens),
+    responseTokens: tokens,
+    status: finishReason === 'length' ? 'truncated' : 'completed',
+    groundTruth,
+    verifier: name,
+  })
+  try {
+    return await verifiers.current(name).verify(rollout, signal)
+  } catch (error) {
+    signal.throwIfAborted()
+    const message = error instanceof Error ? error.message : String(error)
+    return { outcome: 'failed', code: 'VERIFIER_FAILED', message, retryable: false }
   }
-  return verdict.score >= 1
+}
+
+/** A full score passes. @throws CascadeError VERIFIER_FAILED for an error */
+function passes({ promptId }: HeldOutPrompt, verdict: Verdict): boolean {
+  if (verdict.outcome !== 'failed') return verdict.score >= 1
+  throw new CascadeError('VERIFIER_FAILED', `evaluation of ${promptId}: ${verdict.message}`)
 }

@@ -119,7 +119,7 @@ export function createPromptSource(options: PromptSourceOptions): TaskSource {
       promptTokens: promptTokens(item.prompt),
       promptText: item.prompt,
       groundTruth: item.groundTruth,
-      verifier: task.verifier,
+      verifier: stage.verifier ?? task.verifier,
     }
   }
 

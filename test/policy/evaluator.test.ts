@@ -4,18 +4,25 @@ import { localEvaluator } from '../../src/policy/evaluator.ts'
 import { versionedEngine } from '../../src/policy/versioned-engine.ts'
 import { wilson } from '../../src/policy/wilson.ts'
 import type { HeldOutPrompt, TaskSource } from '../../src/tasks/source.ts'
+import type { ConfiguredVerifiers } from '../../src/verifiers/configured/verifiers.ts'
 import type { Checkpoint } from '../../topics/index.ts'
+import { configured } from '../verifiers/configured/helpers.ts'
 import { parts } from './parts.ts'
 
 let engine: Engine
 let source: TaskSource
+let verifiers: ConfiguredVerifiers
 const checkpoint = { id: 'c', version: 4, stage: 'sft' } as Checkpoint
 
 beforeAll(async () => {
   ;({ engine, source } = await parts(false))
+  verifiers = await configured(['sum', 'wording'])
 })
 
-afterAll(() => engine[Symbol.asyncDispose]())
+afterAll(async () => {
+  await verifiers[Symbol.asyncDispose]()
+  await engine[Symbol.asyncDispose]()
+})
 
 function evaluatorOf(options: {
   prompts?: number
@@ -26,7 +33,7 @@ function evaluatorOf(options: {
   const { prompts = 3, version = 4, signal = new AbortController().signal } = options
   const versioned = versionedEngine(engine, version)
   const clock = { now: () => 0 }
-  return localEvaluator({ versioned, source: options.source ?? source, prompts, clock, signal })
+  return localEvaluator({ versioned, source: options.source ?? source, prompts, verifiers, clock, signal })
 }
 
 /** The same tasks, but prompts that claim something else to be judged by. */
@@ -57,7 +64,7 @@ test.each([
   [
     'a verifier that is not there',
     { verifier: 'palm-reading' },
-    /evaluation of .*: no verifier palm-reading/,
+    /evaluation of .*: verifier: expected one of .*, got palm-reading/,
   ],
 ])('%s is an error, never a wrong answer', async (_, change, message) => {
   const evaluator = evaluatorOf({ source: judged(change) })

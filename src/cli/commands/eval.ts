@@ -13,6 +13,7 @@ import { table } from '../output/table.ts'
 import { clock } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
 import { findCheckpoint } from '../run/find-checkpoint.ts'
+import { openEvaluationVerifiers } from '../run/open-verifiers.ts'
 import { checkHeldOut, sourceOf } from '../run/prompt-source.ts'
 
 interface Flags {
@@ -63,9 +64,11 @@ async function evaluate(open: OpenRun, flags: Flags, context: Context): Promise<
   if (differs !== undefined) stderr.write(`warning: ${differs}\n`)
   const versioned = versionedEngine(engine)
   await loadCheckpoint(versioned, new CheckpointStore(dir), checkpoint)
+  await using verifiers = await openEvaluationVerifiers(source, domains, dir, manifest, context.env)
   const evaluator = localEvaluator({
     versioned,
     source,
+    verifiers,
     ...config.evaluation,
     ...(flags.prompts === undefined ? {} : { prompts: flags.prompts }),
     clock,

@@ -1,6 +1,7 @@
 import { Option } from 'commander'
 import { CascadeError } from '../../../topics/index.ts'
 import type { Context, Register } from '../command.ts'
+import { jsonOption } from '../json-option.ts'
 import { withRun } from '../open-run.ts'
 import { type FilterFlags, verdicts } from '../replay/filter.ts'
 import { inspect } from '../replay/inspect.ts'
@@ -16,6 +17,8 @@ interface Flags extends FilterFlags {
   to: string
   mode: (typeof modes)[number]
   judgedBy?: string
+  options?: unknown
+  config?: string
   dir?: string
   train?: true
   fromCheckpoint?: string
@@ -38,8 +41,10 @@ export const register: Register = (program, context) => {
     .addOption(new Option('--verdict <kind>', 'inspect, rescored: only these').choices(verdicts))
     .option(
       '--verifier <name>',
-      'inspect: the same as --judged-by; rescored: who judges, a built-in one or a file',
+      'inspect: the same as --judged-by; rescored: who judges: one of the config, a built-in one, a kind, or a file',
     )
+    .option('--options <json>', 'rescored: of a kind or a file', jsonOption)
+    .option('--config <file>', "rescored: whose verifiers are meant, instead of those of the run's config")
     .option('--judged-by <name>', 'inspect, rescored: only what it judged, as NAME or NAME@VERSION')
     .option('--reward <min..max>', 'inspect, rescored: only rewards in this range')
     .option('--prompt <id>', 'inspect, rescored: only rollouts of this prompt')
@@ -57,7 +62,7 @@ export const register: Register = (program, context) => {
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  $ cascade replay runs/first --topic rollouts.math --from step:math/3 --verdict unparsable\n  $ cascade replay runs/first --topic rollouts.math --from stage:math --mode recorded --apply\n  $ cascade replay runs/first --topic rollouts.math --mode rescored --verifier ./strict.ts --dir runs/strict --train --apply',
+      '\nExamples:\n  $ cascade replay runs/first --topic rollouts.math --from step:math/3 --verdict unparsable\n  $ cascade replay runs/first --topic rollouts.math --from stage:math --mode recorded --apply\n  $ cascade replay runs/first --topic rollouts.math --mode rescored --verifier ./strict.ts --dir runs/strict --train --apply\n  $ cascade replay runs/first --topic rollouts.math --mode rescored --verifier math --options \'{"bare": true}\'',
     )
     .action((run: string | undefined, flags: Flags) => replay(run, flags, context))
 }
@@ -72,6 +77,8 @@ const only: Readonly<Record<string, readonly Flags['mode'][]>> = {
   train: ['rescored'],
   fromCheckpoint: ['rescored'],
   apply: ['recorded', 'rescored'],
+  options: ['rescored'],
+  config: ['rescored'],
   dir: ['rescored'],
   inexact: ['recorded'],
 }

@@ -5,6 +5,8 @@ import { CascadeError, isCascadeError } from '../../../topics/index.ts'
 import { tokenizer } from '../../model/tokenizer/index.ts'
 import { checkpointsFolder } from '../../update/checkpoint-store.ts'
 import { readFolder } from '../../update/load-checkpoint.ts'
+import { VerifierStore } from '../../verifiers/swap/store.ts'
+import { packageVersion } from '../../version.ts'
 import type { Context, Register } from '../command.ts'
 import { type CascadeConfig, configFile, hashConfig, loadConfig, parseConfig } from '../config.ts'
 import { laptop } from '../default-config.ts'
@@ -17,8 +19,8 @@ import { compareProfile, engineOf } from '../run/engine.ts'
 import { sourceOf } from '../run/prompt-source.ts'
 import { runCascade } from '../run/run-cascade.ts'
 import { newRunId } from '../run/run-id.ts'
+import { bundleFiles, checkEnvironment, type FileVerifier } from '../run/used-verifiers.ts'
 import { createRun, latestRun, type Manifest, modelOf, readManifest, refuseExisting } from '../run-folder.ts'
-import { packageVersion } from '../version.ts'
 
 interface Flags {
   dir?: string
@@ -52,7 +54,7 @@ export const register: Register = (program, context) => {
 
 async function run(given: string | undefined, flags: Flags, context: Context): Promise<void> {
   const begun = flags.resume ? await resumed(given, flags, context) : await started(given, flags, context)
-  const { dir, manifest } = begun
+  const { dir, manifest, files } = begun
   const { stdout, env, signal } = context
   const progress = createProgress({
     stream: stdout,
@@ -69,7 +71,10 @@ async function run(given: string | undefined, flags: Flags, context: Context): P
       if (differs !== undefined) progress.note(`warning: ${differs}`)
     } else {
       manifest.profile = { ...engine.profile }
-      await createRun(dir, manifest)
+      const store = new VerifierStore(dir)
+      await createRun(dir, manifest, async () => {
+        for (const { name, version, bundle } of files) await store.put(bundle, { name, version })
+      })
     }
     const { end, report } = await runCascade({ dir, manifest, engine, progress, context })
     progress.close()
@@ -100,6 +105,8 @@ function resumeHint(dir: string): string {
 interface Begun {
   dir: string
   manifest: Manifest
+  /** Modules of verifiers that the run has yet to take in. */
+  files: readonly FileVerifier[]
 }
 
 async function started(given: string | undefined, flags: Flags, context: Context): Promise<Begun> {
@@ -107,6 +114,8 @@ async function started(given: string | undefined, flags: Flags, context: Context
   const seed = flags.seed ?? 0
   // Before anything is written: a config that cannot be served is an error of the config.
   await checkServed(config, name, seed)
+  checkEnvironment(config, context.env)
+  const files = await bundleFiles(config, context.signal)
   const runs = resolve(context.cwd, runsFolder)
   const dir =
     flags.dir === undefined ? resolve(runs, newRunId(runs, new Date())) : resolve(context.cwd, flags.dir)
@@ -121,7 +130,12 @@ async function started(given: string | undefined, flags: Flags, context: Context
     config,
     profile: {},
   }
-  return { dir, manifest }
+  if (files.length > 0) {
+    manifest.verifiers = Object.fromEntries(
+      files.map(({ name, version, bundle: { codeHash } }) => [name, { version, codeHash }]),
+    )
+  }
+  return { dir, manifest, files }
 }
 
 async function resumed(given: string | undefined, flags: Flags, context: Context): Promise<Begun> {
@@ -152,7 +166,8 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
       `${logFolder(dir)}: expected the log of a run with checkpoints, got none`,
     )
   }
-  return { dir, manifest }
+  checkEnvironment(manifest.config, context.env)
+  return { dir, manifest, files: [] }
 }
 
 async function configOf(

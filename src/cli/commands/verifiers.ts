@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Register } from '../command.ts'
+import { jsonOption } from '../json-option.ts'
 import { withRun } from '../open-run.ts'
 import { change, stage } from '../verifiers/change.ts'
 import { diff } from '../verifiers/diff.ts'
@@ -24,7 +25,7 @@ export const register: Register = (program, context) => {
       'a TypeScript or JavaScript file, or an npm module, that exports judge(response, truth)',
     )
     .requiredOption('--as <name>', 'the verifier that it is a version of, as prompts name it')
-    .option('--options <json>', 'handed to the function that it exports by default', json)
+    .option('--options <json>', 'handed to the function that it exports by default', jsonOption)
     .addHelpText('after', '\nExample:\n  $ cascade verifiers stage runs/first stricter.ts --as sum')
     .action((run: string, module: string, flags) =>
       withRun(context, run, (open) => stage(open, module, flags, context)),
@@ -65,14 +66,6 @@ function ruled(command: Command): Command {
     .option('--after <rollouts>', 'not at once, but when both have judged so many', wholeNumber)
     .option('--max-flips <share>', 'with --after: withdraw it instead where more flip', share)
     .option('--max-errors <share>', 'with --after: the same for errors (default: 0)', share)
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw new InvalidArgumentError(`expected JSON: ${(cause as Error).message}`)
-  }
 }
 
 function seconds(text: string): number {

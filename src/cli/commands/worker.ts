@@ -64,7 +64,7 @@ async function work(role: RoleName, dir: string, manifest: Manifest, context: Co
       })
       break
     case 'verify': {
-      await using verifiers = await openRunVerifiers(log, dir, config, signal)
+      await using verifiers = await openRunVerifiers(log, dir, manifest, { env: context.env, signal })
       await runVerify(log, verifiers, { ...options, ...config.verify, backoff, scheduler: asyncScheduler })
       break
     }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { arch, availableParallelism, cpus, platform, release, totalmem } from 'node:os'
+import { lowestNode } from '../../version.ts'
 import type { Context } from '../command.ts'
 import { byteSize } from '../output/format.ts'
 import { wantsColor } from '../output/style.ts'
-import { lowestNode } from '../version.ts'
 import type { Check } from './check.ts'
 
 const gibibyte = 1024 ** 3

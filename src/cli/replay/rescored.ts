@@ -30,6 +30,8 @@ import {
 import { verifierOf } from './verifier-of.ts'
 
 export interface RescoredFlags extends FilterFlags {
+  readonly options?: unknown
+  readonly config?: string
   readonly dir?: string
   readonly train?: true
   readonly fromCheckpoint?: string
@@ -65,8 +67,7 @@ export async function rescored(
   if (flags.fromCheckpoint !== undefined && !flags.train) {
     throw new CascadeError('USAGE', '--from-checkpoint: expected with --train, got none')
   }
-  const { timeoutMs } = open.manifest.config.verify
-  await using opened = await verifierOf(by, { cwd, timeoutMs, signal })
+  await using opened = await verifierOf({ ...flags, verifier: by }, open, context)
   const { verifier } = opened
   const runs = resolve(cwd, runsFolder)
   const dir = flags.dir === undefined ? resolve(runs, newRunId(runs, new Date())) : resolve(cwd, flags.dir)

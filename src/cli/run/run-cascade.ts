@@ -74,7 +74,10 @@ async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'don
     const onReapply = (n: number) => {
       if (n > 0) progress.note(`applying ${n} gradient batches again, since the last checkpoint`)
     }
-    await using verifiers = await openRunVerifiers(probed, dir, manifest.config, signal)
+    await using verifiers = await openRunVerifiers(probed, dir, manifest, {
+      env: context.env,
+      signal,
+    })
     const asked = new CommandQueue()
     const shadowing = Promise.all([
       verifiers.follow(signal),

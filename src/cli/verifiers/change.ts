@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { follow } from '../../../streams/follow.ts'
 import {
   CascadeError,
@@ -11,10 +8,9 @@ import {
   type VerifierAsked,
   type VerifierChange,
 } from '../../../topics/index.ts'
-import { type Bundle, bundleVerifier } from '../../verifiers/swap/bundle.ts'
-import { preflight } from '../../verifiers/swap/preflight.ts'
+import { bundleVerifier } from '../../verifiers/swap/bundle.ts'
 import { VerifierStore } from '../../verifiers/swap/store.ts'
-import type { About } from '../../verifiers/swap/user-verifier.ts'
+import { tryBundle } from '../../verifiers/swap/try-bundle.ts'
 import type { Context } from '../command.ts'
 import { submitVerifier } from '../control-inbox.ts'
 import { logFolder, type OpenRun } from '../open-run.ts'
@@ -39,36 +35,17 @@ export async function stage(
   flags: StageFlags,
   context: Context,
 ): Promise<void> {
-  checkName(flags.as)
+  checkName(flags.as, open.manifest.config)
   await refuseIdle(open.dir)
   const bundle = await bundleVerifier(entry, context.cwd, flags.options)
-  const about = await triedOut(open, entry, bundle, flags.as, context)
-  const version = about.version ?? bundle.codeHash.slice(0, 12)
+  const version = await tryBundle(bundle, {
+    entry,
+    limits: { wallMs: open.manifest.config.verify.timeoutMs },
+    rollouts: await latestRollouts(open, flags.as, context.signal),
+    signal: context.signal,
+  })
   await new VerifierStore(open.dir).put(bundle, { name: flags.as, version })
   await ask(open, { action: 'stage', name: flags.as, version, codeHash: bundle.codeHash }, flags, context)
-}
-
-async function triedOut(
-  open: OpenRun,
-  entry: string,
-  bundle: Bundle,
-  name: string,
-  context: Context,
-): Promise<About> {
-  const dir = await mkdtemp(join(tmpdir(), 'cascade-verifier-'))
-  try {
-    const file = join(dir, 'candidate.mjs')
-    await writeFile(file, bundle.code)
-    return await preflight({
-      entry,
-      module: { file, options: bundle.options },
-      limits: { wallMs: open.manifest.config.verify.timeoutMs },
-      rollouts: await latestRollouts(open, name, context.signal),
-      signal: context.signal,
-    })
-  } finally {
-    await rm(dir, { recursive: true, force: true })
-  }
 }
 
 /** The newest rollouts that a verifier judges, of every domain. */
@@ -114,7 +91,7 @@ export async function change(
     throw new CascadeError('USAGE', '--after: expected with --max-flips and --max-errors, got none')
   }
   const history = await versionHistory(open.log, context.signal)
-  const name = meant(history, action, flags.verifier)
+  const name = meant(history, action, flags.verifier, open.manifest.config)
   await refuseIdle(open.dir)
   const rule = after === undefined ? undefined : { after, maxFlips: maxFlips ?? 1, maxErrors: maxErrors ?? 0 }
   await ask(open, { action, name, ...(rule ? { rule } : {}) }, flags, context)

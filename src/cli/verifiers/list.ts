@@ -1,11 +1,11 @@
 import type { StagedVersion } from '../../../streams/verifier-versions.ts'
-import { verifiers as builtIn } from '../../verifiers/index.ts'
-import { builtInVerifiers } from '../../verifiers/registry.ts'
+import { ConfiguredVerifiers } from '../../verifiers/configured/verifiers.ts'
 import type { Context } from '../command.ts'
 import type { OpenRun } from '../open-run.ts'
 import { print } from '../output/print.ts'
 import { table } from '../output/table.ts'
-import { versionHistory } from './versions.ts'
+import { openOptions } from '../run/open-verifiers.ts'
+import { verifierNames, versionHistory } from './versions.ts'
 
 interface Row {
   verifier: string
@@ -22,8 +22,9 @@ export async function list(open: OpenRun, flags: { json?: true }, context: Conte
   const times = new Map(
     changes.map(({ change, timestamp }) => [change.id, new Date(timestamp).toISOString()]),
   )
-  const all = builtInVerifiers()
-  const rows = Object.keys(builtIn).flatMap((name): Row[] => {
+  const names = verifierNames(open.manifest.config)
+  await using all = await ConfiguredVerifiers.open(names, openOptions(open.dir, open.manifest))
+  const rows = names.flatMap((name): Row[] => {
     const { active, staged } = versions.of(name)
     const row = (v: StagedVersion, state: Row['state']): Row => ({
       verifier: name,

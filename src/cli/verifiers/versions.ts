@@ -3,7 +3,9 @@ import { follow } from '../../../streams/follow.ts'
 import type { TopicLog } from '../../../streams/ports.ts'
 import { VerifierVersions } from '../../../streams/verifier-versions.ts'
 import { CascadeError, control, type VerifierChange } from '../../../topics/index.ts'
-import { verifiers as builtIn } from '../../verifiers/index.ts'
+import { verifiers as rules } from '../../verifiers/index.ts'
+import type { CascadeConfig } from '../config.ts'
+import { usedVerifiers } from '../run/used-verifiers.ts'
 
 export interface VersionHistory {
   readonly versions: VerifierVersions
@@ -23,10 +25,16 @@ export async function versionHistory(log: TopicLog, signal: AbortSignal): Promis
   return { versions, changes }
 }
 
+/** Names that prompts of a run may carry: built-in rules, and what its stages use. Parts of a composite are not swapped. */
+export function verifierNames(config: Pick<CascadeConfig, 'stages'>): string[] {
+  return [...new Set([...Object.keys(rules), ...usedVerifiers(config)])].sort()
+}
+
 /** @throws CascadeError USAGE for a name that no verifier has */
-export function checkName(name: string): void {
-  if (Object.hasOwn(builtIn, name)) return
-  throw new CascadeError('USAGE', `verifier: expected one of ${Object.keys(builtIn).join(', ')}, got ${name}`)
+export function checkName(name: string, config: Pick<CascadeConfig, 'stages'>): void {
+  const names = verifierNames(config)
+  if (names.includes(name)) return
+  throw new CascadeError('USAGE', `verifier: expected one of ${names.join(', ')}, got ${name}`)
 }
 
 /** The one verifier that an action can mean. @throws CascadeError USAGE where it is none, or more than one */
@@ -34,9 +42,10 @@ export function meant(
   { versions }: VersionHistory,
   action: 'promote' | 'rollback' | 'withdraw' | 'diff',
   named: string | undefined,
+  config: Pick<CascadeConfig, 'stages'>,
 ): string {
   if (named !== undefined) {
-    checkName(named)
+    checkName(named, config)
     return named
   }
   const possible = versions.names.filter((name) => {

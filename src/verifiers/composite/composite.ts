@@ -32,6 +32,8 @@ export function composite(options: CompositeOptions): Verifier {
     name,
     version,
     codeHash: hashOf(options),
+    // Where each part minds its own time, waiting for the turn of one is no fault of the whole.
+    ...(parts.every(({ verifier }) => verifier.limited) ? { limited: true as const } : {}),
     async verify(rollout: Rollout, signal: AbortSignal): Promise<Verdict> {
       signal.throwIfAborted()
       const stop = new AbortController()

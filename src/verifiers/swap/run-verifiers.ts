@@ -5,15 +5,15 @@ import type { Candidate, Candidates } from '../../../streams/shadow.ts'
 import { VerifierVersions } from '../../../streams/verifier-versions.ts'
 import type { Verifiers } from '../../../streams/verify.ts'
 import { type Control, control } from '../../../topics/index.ts'
-import type { Limits } from '../pool/index.ts'
+import type { Limits, PooledVerifier } from '../pool/index.ts'
 import { VerifierStore } from './store.ts'
-import { StoredVerifier } from './stored-verifier.ts'
+import { storedVerifier } from './stored-verifier.ts'
 
 export interface RunVerifiersOptions {
   log: TopicLog
   dir: string
-  /** Those that a run begins with. */
-  builtIn: Verifiers
+  /** Those that a run begins with; closed with these. */
+  initial: Verifiers & Partial<AsyncDisposable>
   /** Processes of each stored version. */
   size: number
   limits: Partial<Limits>
@@ -27,7 +27,7 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
   readonly #options: RunVerifiersOptions
   readonly #store: VerifierStore
   readonly #versions = new VerifierVersions()
-  readonly #loaded = new Map<string, StoredVerifier>()
+  readonly #loaded = new Map<string, PooledVerifier>()
   /** Timestamps of changes that staged a version, by their id. */
   readonly #since = new Map<string, number>()
   readonly #fence = new Fence()
@@ -54,15 +54,20 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
     await follow(log, control, { from: this.#next, signal }, (record) => this.#fold(record))
   }
 
+  /** Those that the run began with, whatever was promoted since. */
+  get initial(): Verifiers {
+    return this.#options.initial
+  }
+
   current(name: string): Verifier {
     const active = this.#versions.of(name).active.at(-1)
-    return active ? this.#loaded.get(active.codeHash)! : this.#options.builtIn.current(name)
+    return active ? this.#loaded.get(active.codeHash)! : this.initial.current(name)
   }
 
   pinned(name: string, version: string, codeHash: string): Verifier | undefined {
     const stored = this.#loaded.get(codeHash)
     if (stored) return stored.name === name && stored.version === version ? stored : undefined
-    return this.#options.builtIn.pinned(name, version, codeHash)
+    return this.initial.pinned(name, version, codeHash)
   }
 
   /** What judges beside the active version. */
@@ -79,7 +84,8 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(Array.from(this.#loaded.values(), (v) => v[Symbol.asyncDispose]()))
+    const all = [this.#options.initial, ...this.#loaded.values()]
+    await Promise.all(all.map(async (v) => v[Symbol.asyncDispose]?.()))
   }
 
   async #fold({ value: change, timestamp }: Envelope<Control>): Promise<void> {
@@ -101,6 +107,6 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
     if (this.#loaded.has(codeHash)) return
     const stored = await this.#store.get(codeHash)
     const { size, limits } = this.#options
-    this.#loaded.set(codeHash, new StoredVerifier({ codeHash, stored, size, limits }))
+    this.#loaded.set(codeHash, storedVerifier({ codeHash, stored, size, limits }))
   }
 }

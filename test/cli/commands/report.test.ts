@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { writeReport } from '../../../src/cli/report/index.ts'
-import { packageVersion } from '../../../src/cli/version.ts'
+import { packageVersion } from '../../../src/version.ts'
 import { control } from '../../../topics/index.ts'
 import { invoke } from '../invoke.ts'
 import { openToAppend, scratch, writeRun } from '../run-on-disk.ts'

@@ -8,6 +8,7 @@ import { prompts, type Reward, rewards, rollouts } from '../../../topics/index.t
 import { invoke, jsonLines } from '../invoke.ts'
 import { recordsOf } from '../run/harness.ts'
 import { scratch, writeRun } from '../run-on-disk.ts'
+import { sampleManifest } from '../sample-run.ts'
 import { judgedRun } from './judged-run.ts'
 import { valuesOf } from './stripped.ts'
 
@@ -257,6 +258,90 @@ test.each([
   expect(code).toBe(expected)
   expect(err).toMatch(message)
   expect(existsSync(join(dirname(dir), 'again'))).toBe(false)
+})
+
+test.each<[string, string[], string, object]>([
+  ['a kind', ['math'], 'math@1', { after: { score: 12, error: 0 }, paired: { meanAfter: 0.5 } }],
+  [
+    'a kind with options: to it a response is an expression',
+    ['math', '--options', '{"bare": true}'],
+    'math@1',
+    { after: { score: 12, error: 0 }, paired: { meanAfter: 0 } },
+  ],
+  [
+    'one of the config that is named',
+    ['half', '--config', 'verifiers.mjs'],
+    'half@3',
+    { after: { score: 11, unparsable: 1, error: 0 }, paired: { meanBefore: 0.5, meanAfter: 0.25 } },
+  ],
+  [
+    'a file of the config that is named',
+    ['mine', '--config', 'verifiers.mjs'],
+    'mine@m',
+    { after: { score: 12, error: 0 }, paired: { meanAfter: 0.75 } },
+  ],
+  [
+    'what needs options, given them',
+    ['composite', '--options', '{"parts": [{"verifier": "sum", "weight": 2}]}'],
+    'composite@1',
+    { after: { score: 11, unparsable: 1, error: 0 }, paired: { meanAfter: 1 } },
+  ],
+  [
+    'a file with options',
+    ['./scaled.mjs', '--options', '{"scale": 3}'],
+    'scaled@s',
+    { after: { score: 12, error: 0 }, paired: { meanAfter: 3 } },
+  ],
+])('%s judges', async (_, [word, ...more], by, expected) => {
+  const dir = await written()
+  const here = dirname(dir)
+  const verifiers = {
+    half: { kind: 'composite', version: '3', parts: [{ verifier: 'sum', weight: 0.5 }] },
+    mine: { kind: 'file', file: 'mine.mjs', options: { score: 0.75 } },
+  }
+  await writeFile(
+    join(here, 'verifiers.mjs'),
+    `export default ${JSON.stringify({ stages: sampleManifest.config.stages, verifiers })}`,
+  )
+  await writeFile(
+    join(here, 'mine.mjs'),
+    "export const version = 'm'\nexport default ({ score }) => () => score\n",
+  )
+  await writeFile(
+    join(here, 'scaled.mjs'),
+    "export const version = 's'\nexport default ({ scale }) => () => scale\n",
+  )
+  const { code, out, err } = await rescored(dir, word!, ...more, '--apply', '--dir', 'again', '--json')
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  const [report] = jsonLines(out) as [{ verifier: { name: string; version: string } }]
+  expect(`${report.verifier.name}@${report.verifier.version}`).toBe(by)
+  expect(report).toMatchObject(expected)
+})
+
+test.each<[string, string[], RegExp]>([
+  [
+    'a name that only another config has',
+    ['half'],
+    /--verifier: expected one of .*math.*sum.*, one of .*remote.* with --options, or/,
+  ],
+  [
+    'options that the kind does not know',
+    ['math', '--options', '{"bear": 1}'],
+    /--options: math: \(value\): Unrecognized key: "bear"/,
+  ],
+  ['options that are missing', ['remote', '--options', '{}'], /--options: remote: url: /],
+  ['options that are no JSON', ['math', '--options', 'bare'], /expected JSON/],
+  ['options of a rule', ['sum', '--options', '{}'], /--verifier: expected one of/],
+  [
+    'a config that is not there',
+    ['half', '--config', 'gone.mjs'],
+    /CONFIG_INVALID: .*gone\.mjs.*no such file/,
+  ],
+])('%s is refused', async (_, [word, ...more], message) => {
+  const dir = await written()
+  const { code, err } = await rescored(dir, word!, ...more, '--apply', '--dir', 'again')
+  expect(err).toMatch(message)
+  expect(code).toBe(2)
 })
 
 test('the interval of a mean over groups', () => {

@@ -47,7 +47,7 @@ async function runWith(name: string, use: (go: Go) => Promise<void>): Promise<Re
     await using engine = await engineOf(manifest.config, manifest.deterministic)
     const halt = new AbortController()
     const { signal } = halt
-    await using verifiers = await openRunVerifiers(log, dir, manifest.config, signal)
+    await using verifiers = await openRunVerifiers(log, dir, manifest, { env: {}, signal })
     const parts = await assemble({ log, epoch: log.epoch, dir, manifest, engine, verifiers, signal })
     const running = cascade(log, { ...parts, roles }).catch((error: unknown) => {
       if (error === halt.signal.reason) return 'halted' as const

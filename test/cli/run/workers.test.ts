@@ -39,8 +39,12 @@ const groups = 32
 beforeAll(async () => {
   space = await workspace()
   run = join(space.dir, 'alone')
-  const config = configSchema.parse(shortRun(await warmUp(space.dir)))
+  const config = configSchema.parse({
+    ...shortRun(await warmUp(space.dir)),
+    verifiers: { own: { kind: 'composite', parts: [{ verifier: 'wording' }] } },
+  })
   stage = config.stages[1] as RlStage
+  stage.verifier = 'own'
   await mkdir(run)
   await using engine = await engineOf(config, false)
   await createRun(run, {
@@ -114,7 +118,9 @@ test('one after the other, each worker turns its input topic into its output top
   }
   for (const _ of ['first', 'again']) {
     await worker('verify')
-    expect(ids(await read(rewards(stage.domain)))).toEqual(expected)
+    const judged = await read(rewards(stage.domain))
+    expect(ids(judged)).toEqual(expected)
+    for (const { value } of judged) expect(value.rewards.map((c) => c.verifier)).toEqual(['own', 'wording'])
   }
   await worker('group')
   await worker('group')

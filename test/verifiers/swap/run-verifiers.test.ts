@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { builtInVerifiers } from '../../../src/verifiers/registry.ts'
 import { bundleVerifier } from '../../../src/verifiers/swap/bundle.ts'
 import { RunVerifiers } from '../../../src/verifiers/swap/run-verifiers.ts'
 import { VerifierStore } from '../../../src/verifiers/swap/store.ts'
 import { control, type VerifierChange } from '../../../topics/index.ts'
 import { rollout } from '../../streams/helpers.ts'
 import { MemoryLog } from '../../streams/memory-log.ts'
+import { configured } from '../configured/helpers.ts'
 import { folderOf, strict } from './modules.ts'
 
 const signal = new AbortController().signal
@@ -35,10 +35,10 @@ class Run {
     await this.log.commit({ append: [{ topic: control, value }], settle: [] })
   }
 
-  open(): Promise<RunVerifiers> {
+  async open(): Promise<RunVerifiers> {
     const { log, dir } = this
     return RunVerifiers.open(
-      { log, dir, builtIn: builtInVerifiers(), size: 1, limits: { wallMs: 2000 } },
+      { log, dir, initial: await configured(['sum']), size: 1, limits: { wallMs: 2000 } },
       signal,
     )
   }

@@ -13,6 +13,7 @@ import { computeReport, type Report, writeReportFiles } from '../../report/index
 import { clock, windowOf } from '../../run/assemble.ts'
 import { crashPoint } from '../../run/crash-point.ts'
 import { compareProfile, engineOf } from '../../run/engine.ts'
+import { openEvaluationVerifiers } from '../../run/open-verifiers.ts'
 import { sourceOf } from '../../run/prompt-source.ts'
 import { type Manifest, readManifest } from '../../run-folder.ts'
 import type { LongWork } from '../progress.ts'
@@ -110,10 +111,13 @@ async function trainOn(
     },
   })
   const source = knownTasks(manifest, note)
-  const evaluator = source && {
-    of: localEvaluator({ versioned, source, ...config.evaluation, clock, signal }),
-    domains: source.domains,
-  }
+  await using verifiers =
+    source && (await openEvaluationVerifiers(source, source.domains, dir, manifest, context.env))
+  const evaluator = source &&
+    verifiers && {
+      of: localEvaluator({ versioned, source, verifiers, ...config.evaluation, clock, signal }),
+      domains: source.domains,
+    }
   const { onStep, onEvaluation } = options
   await train({
     log: probed,
