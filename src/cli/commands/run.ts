@@ -134,8 +134,9 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
       `${option}: expected ${expected}, as the run in ${dir} began with, got ${got}`,
     )
   }
-  if (manifest.rescored) {
-    const got = `the rollouts of ${manifest.rescored.run} judged again`
+  const { rescored, imported } = manifest
+  if (rescored || imported) {
+    const got = rescored ? `the rollouts of ${rescored.run} judged again` : `imported ${imported?.format} rollouts`
     throw new CascadeError('USAGE', `${dir}: expected a run that was trained, got ${got}`)
   }
   if (flags.seed !== undefined && flags.seed !== manifest.seed) refuse('--seed', manifest.seed, flags.seed)

@@ -1,5 +1,5 @@
-import { rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { asyncScheduler, tap } from 'rxjs'
 import { createCredit } from '../../../streams/credit.ts'
 import type { Append, TopicLog, Verifier } from '../../../streams/ports.ts'
@@ -11,8 +11,9 @@ import { CascadeError, prompts, type Reward, type RlStage, rollouts } from '../.
 import { openLog } from '../../log/index.ts'
 import { logFolder, type OpenRun } from '../open-run.ts'
 import { clock, windowOf } from '../run/assemble.ts'
-import { createRun, type Manifest, refuseExisting } from '../run-folder.ts'
+import { createRun, type Manifest } from '../run-folder.ts'
 import { packageVersion } from '../version.ts'
+import { wholeRun } from '../whole-run.ts'
 import { Paired, type PairedReport } from './paired.ts'
 import type { LongWork } from './progress.ts'
 import type { Range } from './range.ts'
@@ -64,8 +65,6 @@ export async function rescore(
   options: { dir: string; verifier: Verifier; signal: AbortSignal; work: LongWork },
 ): Promise<PairedReport> {
   const { dir, verifier, signal, work } = options
-  await refuseExisting(dir)
-  const partial = join(dirname(dir), `.${basename(dir)}.${process.pid}.partial`)
   const { name, version, codeHash } = verifier
   const { topic, from, to, domain } = range
   const of = { run: manifest.runId, topic: topic.name, from, to, verifier: { name, version, codeHash } }
@@ -76,8 +75,7 @@ export async function rescore(
     createdAt: new Date(clock.now()).toISOString(),
     rescored: of,
   }
-  await rm(partial, { recursive: true, force: true })
-  try {
+  return wholeRun(dir, async (partial) => {
     await createRun(partial, own)
     const report = await (async () => {
       const { config } = manifest
@@ -112,19 +110,8 @@ export async function rescore(
       return await compare({ log, range }, { log: copy, range: there }, own, signal)
     })()
     await writeFile(join(partial, replayFile), `${JSON.stringify({ ...of, ...report }, null, 2)}\n`)
-    // Not before: a run may have been put there meanwhile.
-    await refuseExisting(dir)
-    await rename(partial, dir).catch((cause: unknown) => {
-      throw new CascadeError(
-        'RUN_DIR_UNUSABLE',
-        `${dir}: expected a folder that is empty or not there, got ${String(cause)}`,
-        { cause },
-      )
-    })
     return report
-  } finally {
-    await rm(partial, { recursive: true, force: true })
-  }
+  })
 }
 
 /** Rules take microseconds. */
