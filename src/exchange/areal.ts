@@ -61,7 +61,11 @@ function spansOf(row: Row): VersionSpan[] | undefined {
   const segments = row.optional('segments', (name) =>
     row.list(name).map((value, i) => {
       const segment = new Row(value, `${name}[${i}]`)
-      return { generated: segment.text('role') === 'gen', role: segment.text('role'), length: segment.count('len') }
+      return {
+        generated: segment.text('role') === 'gen',
+        role: segment.text('role'),
+        length: segment.count('len'),
+      }
     }),
   )
   if (!runs) return undefined

@@ -24,7 +24,12 @@ export interface StepLimits {
   readonly groupRows: number
 }
 
-export const stepLimits: StepLimits = { rows: 1024, numberedRows: 32_768, bytes: 128 * 1024 * 1024, groupRows: 16_384 }
+export const stepLimits: StepLimits = {
+  rows: 1024,
+  numberedRows: 32_768,
+  bytes: 128 * 1024 * 1024,
+  groupRows: 16_384,
+}
 
 /**
  * Collects rows into groups and groups into steps. Rows with one group name, or without one with the same prompt, are a group, also where
@@ -89,7 +94,11 @@ export class Grouping {
   #fits(group: readonly Placed[], { reward }: ForeignRollout): void {
     const { groupRows, bytes } = this.#limits
     if (group.length >= groupRows || this.#bytes >= 8 * bytes) {
-      throw new RowFault('(row)', `at most ${groupRows} rows of one group`, 'more: give rows the names of their groups')
+      throw new RowFault(
+        '(row)',
+        `at most ${groupRows} rows of one group`,
+        'more: give rows the names of their groups',
+      )
     }
     const [first] = group
     const by = first?.rollout.reward

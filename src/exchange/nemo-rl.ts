@@ -26,7 +26,10 @@ export const nemoRl: Format = {
       ...sampleOf(row),
       reward: {
         outcome: 'score',
-        score: numberOf(only(row.any(row.has('filtered_rewards') ? 'filtered_rewards' : 'rewards')), 'rewards'),
+        score: numberOf(
+          only(row.any(row.has('filtered_rewards') ? 'filtered_rewards' : 'rewards')),
+          'rewards',
+        ),
       },
     }
     return { rollouts: [rollout], ignored: Object.keys(row.rest()) }

@@ -44,15 +44,27 @@ export const columns: readonly Column[] = [
   { name: 'temperature', type: 'double', of: known('sampling', (e) => e.rollout.sampling.temperature) },
   { name: 'sampling', type: 'text', of: known('sampling', (e) => json(e.rollout.sampling)) },
   { name: 'version_spans', type: 'text', of: known('versionSpans', (e) => json(e.rollout.versionSpans)) },
-  { name: 'prompt_tokens', type: 'int32s', of: known('promptTokens', (e) => Array.from(e.rollout.promptTokens)) },
-  { name: 'response_tokens', type: 'int32s', of: known('responseTokens', (e) => Array.from(e.rollout.responseTokens)) },
+  {
+    name: 'prompt_tokens',
+    type: 'int32s',
+    of: known('promptTokens', (e) => Array.from(e.rollout.promptTokens)),
+  },
+  {
+    name: 'response_tokens',
+    type: 'int32s',
+    of: known('responseTokens', (e) => Array.from(e.rollout.responseTokens)),
+  },
   {
     name: 'response_logprobs',
     type: 'floats',
     of: known('responseLogprobs', (e) => Array.from(e.rollout.responseLogprobs)),
   },
   { name: 'loss_mask', type: 'int32s', of: known('responseTokens', (e) => Array.from(e.rollout.lossMask)) },
-  { name: 'ref_logprobs', type: 'floats', of: (e) => (e.rollout.refLogprobs ? Array.from(e.rollout.refLogprobs) : null) },
+  {
+    name: 'ref_logprobs',
+    type: 'floats',
+    of: (e) => (e.rollout.refLogprobs ? Array.from(e.rollout.refLogprobs) : null),
+  },
 ]
 
 /** Every column may be null; lists are Parquet's three-level ones, as all readers know them. */

@@ -54,7 +54,10 @@ function trainingText(row: Row): ForeignRollout {
     ...(policyVersion === undefined ? {} : { policyVersion }),
     ...(finished === undefined
       ? {}
-      : ({ finishReason: finished ? 'stop' : 'length', status: finished ? 'completed' : 'truncated' } as const)),
+      : ({
+          finishReason: finished ? 'stop' : 'length',
+          status: finished ? 'completed' : 'truncated',
+        } as const)),
     reward: { outcome: 'score', score: row.optional('reward', row.number) ?? 0 },
   }
 }
@@ -73,7 +76,10 @@ function split(text: string, characters: number, field: string): [string, string
 const isHigh = (unit: number) => unit >= 0xd800 && unit <= 0xdbff
 const isLow = (unit: number) => unit >= 0xdc00 && unit <= 0xdfff
 
-type Tokens = Pick<ForeignRollout, 'promptTokens' | 'responseTokens' | 'logprobs' | 'lossMask' | 'refLogprobs'>
+type Tokens = Pick<
+  ForeignRollout,
+  'promptTokens' | 'responseTokens' | 'logprobs' | 'lossMask' | 'refLogprobs'
+>
 
 function tokensOfText(row: Row): Tokens {
   const ids = row.optional('input_ids', row.tokens)
@@ -82,7 +88,11 @@ function tokensOfText(row: Row): Tokens {
   const refs = row.optional('ref_logprobs', row.floats)
   if (!ids || ids.length === 0) return {}
   if (labels?.length !== ids.length) {
-    throw new RowFault(row.named('labels'), `${ids.length} labels, one a token`, `${labels?.length ?? 'nothing'}`)
+    throw new RowFault(
+      row.named('labels'),
+      `${ids.length} labels, one a token`,
+      `${labels?.length ?? 'nothing'}`,
+    )
   }
   const odd = labels.findIndex((label) => !Number.isInteger(label))
   if (odd >= 0) throw new RowFault(`${row.named('labels')}[${odd}]`, 'a token id or -100', shown(labels[odd]))
@@ -97,7 +107,11 @@ function tokensOfText(row: Row): Tokens {
   const begin = ids.length - length
   const lossMask = Uint8Array.from(labels.slice(begin), (label) => (label === masked ? 0 : 1))
   if (refs !== undefined && refs.length !== 0 && refs.length !== length) {
-    throw new RowFault(row.named('ref_logprobs'), `${length} values, as many as logprobs`, String(refs.length))
+    throw new RowFault(
+      row.named('ref_logprobs'),
+      `${length} values, as many as logprobs`,
+      String(refs.length),
+    )
   }
   return {
     promptTokens: ids.slice(0, begin),

@@ -52,7 +52,9 @@ function readPlain(row: Row): ForeignRollout {
     lossMask: aligned(row, 'lossMask', row.mask, responseTokens),
     refLogprobs: aligned(row, 'refLogprobs', row.floats, responseTokens),
     policyVersion: row.optional('policyVersion', row.count),
-    versionSpans: row.optional('versionSpans', (name) => row.list(name).map((v, i) => spanOf(v, `${name}[${i}]`))),
+    versionSpans: row.optional('versionSpans', (name) =>
+      row.list(name).map((v, i) => spanOf(v, `${name}[${i}]`)),
+    ),
     messages,
     groundTruth: row.any('groundTruth'),
     finishReason: row.optional('finishReason', (name) => row.oneOf(name, finishReasons)),
@@ -70,7 +72,8 @@ function groupOf(row: Row): string | undefined {
 function rewardOf(row: Row): ForeignReward | undefined {
   const score = row.optional('reward', row.number)
   const outcome =
-    row.optional('outcome', (name) => row.oneOf(name, outcomes)) ?? (score === undefined ? undefined : 'score')
+    row.optional('outcome', (name) => row.oneOf(name, outcomes)) ??
+    (score === undefined ? undefined : 'score')
   const said = {
     verifier: row.optional('verifier', row.name),
     version: row.optional('verifierVersion', row.name),
@@ -79,7 +82,8 @@ function rewardOf(row: Row): ForeignReward | undefined {
   }
   if (outcome === undefined) return undefined
   if ((outcome === 'error') !== (score === undefined)) {
-    const expected = outcome === 'error' ? 'none on an error, which has no score' : `a number beside outcome ${outcome}`
+    const expected =
+      outcome === 'error' ? 'none on an error, which has no score' : `a number beside outcome ${outcome}`
     throw new RowFault('reward', expected, shown(score))
   }
   return { outcome, score, ...said }

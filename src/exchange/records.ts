@@ -57,13 +57,7 @@ export function recordsOf(
     groundTruth: first.groundTruth ?? null,
     verifier: of.verifier,
   }
-  const common = [
-    'epoch',
-    'visit',
-    ...unless(first.prompt !== undefined, 'promptText'),
-    ...unless(first.promptTokens !== undefined, 'promptTokens'),
-    ...unless(versions.length > 0, 'policyVersion'),
-  ]
+  const common = ['epoch', 'visit', ...unless(versions.length > 0, 'policyVersion')]
   const prompt: Prompt = {
     ...shared,
     ...(first.messages ? { messages: first.messages } : {}),
@@ -72,6 +66,7 @@ export function recordsOf(
     absent: [
       ...common,
       'seed',
+      ...asked(first),
       ...unless(first.groundTruth !== undefined, 'groundTruth'),
       ...unless(first.sampling !== undefined, 'sampling'),
     ],
@@ -83,7 +78,9 @@ export function recordsOf(
     rewards: (offset) =>
       members.flatMap(({ reward }, i) => {
         const rollout = rollouts[i]!
-        return reward ? [rewardOf(reward, { ...identity, id: rollout.id, index: i }, rollout, offset + i, of)] : []
+        return reward
+          ? [rewardOf(reward, { ...identity, id: rollout.id, index: i }, rollout, offset + i, of)]
+          : []
       }),
   }
 }
@@ -101,7 +98,9 @@ function rolloutOf(
   const sampling = member.sampling ?? guess
   return {
     ...shared,
-    promptTokens: member.promptTokens ?? shared.promptTokens,
+    // Its own: members of a named group need not have been asked alike.
+    promptTokens: member.promptTokens ?? new Int32Array(0),
+    promptText: member.prompt ?? '',
     id: `${shared.groupId}:${index}`,
     index,
     groundTruth: member.groundTruth ?? null,
@@ -119,6 +118,7 @@ function rolloutOf(
     ...(member.refLogprobs ? { refLogprobs: member.refLogprobs } : {}),
     absent: [
       ...common,
+      ...asked(member),
       ...unless(member.groundTruth !== undefined, 'groundTruth'),
       ...unless(member.responseTokens !== undefined, 'responseTokens'),
       ...unless(member.logprobs !== undefined, 'responseLogprobs'),
@@ -132,7 +132,13 @@ function rolloutOf(
 
 type Member = Identity & Pick<Reward, 'id' | 'index'>
 
-function rewardOf(reward: ForeignReward, member: Member, rollout: Rollout, offset: number, of: ImportOf): Reward {
+function rewardOf(
+  reward: ForeignReward,
+  member: Member,
+  rollout: Rollout,
+  offset: number,
+  of: ImportOf,
+): Reward {
   const score = reward.score === undefined ? {} : { score: reward.score }
   return {
     ...member,
@@ -164,6 +170,13 @@ function placeholder(members: readonly ForeignRollout[]): Sampling {
   return { temperature: 1, topP: 1, topK: 0, maxTokens: longest, stopTokens: [], logprobsMode: 'processed' }
 }
 
+function asked({ prompt, promptTokens }: ForeignRollout): string[] {
+  return [
+    ...unless(prompt !== undefined, 'promptText'),
+    ...unless(promptTokens !== undefined, 'promptTokens'),
+  ]
+}
+
 function unless(known: boolean, ...fields: string[]): string[] {
   return known ? [] : fields
 }
@@ -171,7 +184,8 @@ function unless(known: boolean, ...fields: string[]): string[] {
 /** The same prompt has the same id, whichever file it stands in. */
 function hashPrompt({ prompt, promptTokens }: ForeignRollout): string {
   const hash = createHash('sha256')
-  if (prompt === undefined && promptTokens) hash.update(new Uint8Array(promptTokens.buffer, promptTokens.byteOffset, promptTokens.byteLength))
+  if (prompt === undefined && promptTokens)
+    hash.update(new Uint8Array(promptTokens.buffer, promptTokens.byteOffset, promptTokens.byteLength))
   else hash.update(prompt ?? '')
   return hash.digest('hex').slice(0, 16)
 }

@@ -30,7 +30,10 @@ export const register: Register = (program, context) => {
     .description('Write the rollouts of a run, with their rewards, as rows that another program reads.')
     .argument('[run]', 'run folder, or a name in runs/ (default: the newest run there)')
     .addOption(new Option('--format <format>', 'what to write').choices(names).makeOptionMandatory())
-    .requiredOption('--out <file>', 'where rows go: - is the standard output; packed where the name ends in .gz')
+    .requiredOption(
+      '--out <file>',
+      'where rows go: - is the standard output; packed where the name ends in .gz',
+    )
     .option('--topic <topic>', 'rollouts.<domain>; may be left out where the run has one domain')
     .option('--from <place>', 'earliest, an offset, an ISO time, stage:NAME or step:STAGE/N', 'earliest')
     .option('--to <place>', 'the same; an offset or a time is not included, a stage or a step is', 'latest')
@@ -50,7 +53,10 @@ async function exportRun(run: string | undefined, flags: Flags, context: Context
   const { cwd, signal, stderr, stdout } = context
   const toStdout = flags.out === '-'
   if (toStdout && flags.format === parquet) {
-    throw new CascadeError('USAGE', '--out: expected a file for parquet, which is not written in order, got -')
+    throw new CascadeError(
+      'USAGE',
+      '--out: expected a file for parquet, which is not written in order, got -',
+    )
   }
   const format = flags.format === parquet ? undefined : formatNamed(flags.format)
   const file = resolve(cwd, flags.out)

@@ -27,7 +27,9 @@ export const register: Register = (program, context) => {
   const list = formats.map((f) => `\n  ${f.name.padEnd(12)}${f.summary}`).join('')
   program
     .command('import')
-    .description('Take over rollouts that another program wrote, as a run that topics, replay and export read.')
+    .description(
+      'Take over rollouts that another program wrote, as a run that topics, replay and export read.',
+    )
     .addOption(new Option('--format <format>', 'what the files are').choices(names).makeOptionMandatory())
     .requiredOption('--in <path...>', 'files, or folders of .jsonl files; those ending in .gz are unpacked')
     .option('--dir <run>', 'folder of the new run (default: runs/<time>)')
@@ -47,7 +49,10 @@ async function importRows(flags: Flags, context: Context): Promise<void> {
   const { domain, skipBad = false } = flags
   const format = formatNamed(flags.format)
   if (!/^[a-z0-9][a-z0-9-]*$/.test(domain)) {
-    throw new CascadeError('USAGE', `--domain: expected lower-case letters, digits and hyphens, got ${domain}`)
+    throw new CascadeError(
+      'USAGE',
+      `--domain: expected lower-case letters, digits and hyphens, got ${domain}`,
+    )
   }
   const verifier = flags.verifier ?? format.name
   if (verifier === '') throw new CascadeError('USAGE', '--verifier: expected a name, got an empty text')
@@ -91,7 +96,10 @@ function jsonOf(i: Imported, of: { dir: string; format: string; domain: string }
   }
 }
 
-function human(i: Imported, { shown, domain, files }: { shown: string; domain: string; files: number }): string {
+function human(
+  i: Imported,
+  { shown, domain, files }: { shown: string; domain: string; files: number },
+): string {
   const { reading } = i
   const mean = i.meanReward === null ? '' : `, mean score ${i.meanReward.toFixed(4)}`
   const ignored = [...reading.ignored].map(([name, n]) => `${name} (${n})`)

@@ -136,7 +136,9 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
   }
   const { rescored, imported } = manifest
   if (rescored || imported) {
-    const got = rescored ? `the rollouts of ${rescored.run} judged again` : `imported ${imported?.format} rollouts`
+    const got = rescored
+      ? `the rollouts of ${rescored.run} judged again`
+      : `imported ${imported?.format} rollouts`
     throw new CascadeError('USAGE', `${dir}: expected a run that was trained, got ${got}`)
   }
   if (flags.seed !== undefined && flags.seed !== manifest.seed) refuse('--seed', manifest.seed, flags.seed)

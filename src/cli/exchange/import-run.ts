@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path'
-import { type ImportOf, recordsOf } from '../../exchange/records.ts'
-import type { ClosedStep } from '../../exchange/grouping.ts'
-import type { Format } from '../../exchange/index.ts'
 import type { Append } from '../../../streams/ports.ts'
 import { CascadeError, prompts, rewards, rollouts } from '../../../topics/index.ts'
+import type { ClosedStep } from '../../exchange/grouping.ts'
+import type { Format } from '../../exchange/index.ts'
+import { type ImportOf, recordsOf } from '../../exchange/records.ts'
 import { type EmbeddedLog, openLog } from '../../log/index.ts'
 import { configSchema, hashConfig } from '../config.ts'
 import { logFolder } from '../open-run.ts'
@@ -87,7 +87,11 @@ export async function importRun(options: ImportOptions): Promise<Imported> {
       configHash: hashConfig(config),
       config,
       profile: {},
-      imported: { format: format.name, files: files.map((file) => basename(file)).slice(0, 100), rows: reading.rows },
+      imported: {
+        format: format.name,
+        files: files.map((file) => basename(file)).slice(0, 100),
+        rows: reading.rows,
+      },
     })
     return writer.imported(reading)
   })
@@ -169,7 +173,10 @@ class Writer {
     const written = this.#log.commit({ append, settle: [] }).then(({ offsets }) => {
       const offset = offsets[append.findIndex((a) => a.topic === (this.#topics.rollouts as unknown))]
       if (offset === first) return
-      throw new CascadeError('STREAM_PROTOCOL', `${this.#topics.rollouts.name}: expected offset ${first}, got ${offset}`)
+      throw new CascadeError(
+        'STREAM_PROTOCOL',
+        `${this.#topics.rollouts.name}: expected offset ${first}, got ${offset}`,
+      )
     })
     // Awaited in its turn; until then a rejection is not unhandled.
     written.catch(() => undefined)

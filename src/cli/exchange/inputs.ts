@@ -20,7 +20,9 @@ export async function inputsOf(named: readonly string[], cwd: string): Promise<I
   for (const name of named) {
     const path = resolve(cwd, name)
     const about = await stat(path).catch((cause: Error) => {
-      throw new CascadeError('USAGE', `--in: expected a file or a folder, got ${name}: ${cause.message}`, { cause })
+      throw new CascadeError('USAGE', `--in: expected a file or a folder, got ${name}: ${cause.message}`, {
+        cause,
+      })
     })
     if (!about.isDirectory()) {
       found.set(path, about.size)

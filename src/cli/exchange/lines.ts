@@ -28,7 +28,9 @@ export async function* linesOf(file: string, signal: AbortSignal): AsyncGenerato
     try {
       return utf8.decode(bytes)
     } catch (cause) {
-      throw new CascadeError('RECORD_INVALID', `${file}:${number}: (line): expected UTF-8, got other bytes`, { cause })
+      throw new CascadeError('RECORD_INVALID', `${file}:${number}: (line): expected UTF-8, got other bytes`, {
+        cause,
+      })
     }
   }
   let parts: Buffer[] = []
@@ -64,7 +66,9 @@ export async function* linesOf(file: string, signal: AbortSignal): AsyncGenerato
     }
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause) || cause instanceof CascadeError) throw cause
-    throw new CascadeError('USAGE', `${file}: expected a file that can be read, got ${cause.message}`, { cause })
+    throw new CascadeError('USAGE', `${file}: expected a file that can be read, got ${cause.message}`, {
+      cause,
+    })
   } finally {
     source.destroy()
     input.destroy()

@@ -6,7 +6,9 @@ import { columnsOf, schema } from '../../exchange/parquet.ts'
 
 /** Encodes row groups and writes them, one answer a message: encoding and compressing would hold the main thread for longer than it may be held. */
 export type ToParquet = { readonly rows: readonly Exported[] } | { readonly end: true }
-export type FromParquet = { readonly done: true } | { readonly error: string; readonly code: string | undefined }
+export type FromParquet =
+  | { readonly done: true }
+  | { readonly error: string; readonly code: string | undefined }
 
 const { file, createdBy } = workerData as { file: string; createdBy: string }
 const port = parentPort!

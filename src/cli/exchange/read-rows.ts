@@ -1,8 +1,8 @@
 import { relative } from 'node:path'
+import { CascadeError } from '../../../topics/index.ts'
+import { type ClosedStep, Grouping } from '../../exchange/grouping.ts'
 import type { Format } from '../../exchange/index.ts'
 import { RowFault } from '../../exchange/index.ts'
-import { type ClosedStep, Grouping } from '../../exchange/grouping.ts'
-import { CascadeError } from '../../../topics/index.ts'
 import { linesOf } from './lines.ts'
 
 /** A line that was left out, and why. */
@@ -32,7 +32,8 @@ export class Reading {
   ignore(names: readonly string[]): void {
     for (const name of names) {
       // A file whose field names are data must not fill memory.
-      if (this.ignored.has(name) || this.ignored.size < 64) this.ignored.set(name, (this.ignored.get(name) ?? 0) + 1)
+      if (this.ignored.has(name) || this.ignored.size < 64)
+        this.ignored.set(name, (this.ignored.get(name) ?? 0) + 1)
     }
   }
 }
@@ -75,7 +76,8 @@ export async function* stepsOf(options: ReadOptions, reading: Reading): AsyncGen
         if (!(cause instanceof RowFault)) throw cause
         const { field, expected, got } = cause
         const fault = { file: shown, line: number, field, expected, got }
-        if (!skipBad) throw new CascadeError('RECORD_INVALID', faultLine(fault), { cause, context: { ...fault } })
+        if (!skipBad)
+          throw new CascadeError('RECORD_INVALID', faultLine(fault), { cause, context: { ...fault } })
         reading.skip(fault)
       }
       yield* closed

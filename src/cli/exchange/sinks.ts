@@ -46,7 +46,8 @@ export function fileSink(format: Format, file: string, signal: AbortSignal): Sin
   ended.catch(() => undefined)
   const lines = outputSink(format, out, signal)
   return {
-    write: (members) => lines.write(members).catch((cause: unknown) => Promise.reject(writeFault(cause, file))),
+    write: (members) =>
+      lines.write(members).catch((cause: unknown) => Promise.reject(writeFault(cause, file))),
     async finish() {
       out.end()
       await ended.catch((cause: unknown) => Promise.reject(writeFault(cause, file)))
@@ -61,7 +62,7 @@ export function fileSink(format: Format, file: string, signal: AbortSignal): Sin
 }
 
 /** Rows and bytes of a row group: what is held in memory, and twice while it is written. */
-const rowGroup = { rows: 4096, bytes: 16 * 1024 * 1024 }
+const rowGroup = { rows: 4096, bytes: 4 * 1024 * 1024 }
 
 /** Parquet in a file, encoded in a thread of its own. */
 export function parquetSink(file: string): Sink {
@@ -90,7 +91,8 @@ export function parquetSink(file: string): Sink {
     async write(members) {
       rows.push(...members)
       for (const { rollout: r } of members) {
-        bytes += 9 * (r.responseTokens.length + r.promptTokens.length) + r.promptText.length + r.responseText.length
+        bytes +=
+          9 * (r.responseTokens.length + r.promptTokens.length) + r.promptText.length + r.responseText.length
       }
       if (rows.length >= rowGroup.rows || bytes >= rowGroup.bytes) await flush()
     },
@@ -112,7 +114,13 @@ function answer(worker: Worker, message: ToParquet): Promise<void> {
     const onMessage = (reply: FromParquet) => {
       worker.off('error', onError)
       if ('done' in reply) resolve()
-      else reject(Object.assign(new Error(reply.error), reply.code === undefined ? {} : { code: reply.code, syscall: 'write' }))
+      else
+        reject(
+          Object.assign(
+            new Error(reply.error),
+            reply.code === undefined ? {} : { code: reply.code, syscall: 'write' },
+          ),
+        )
     }
     const onError = (error: unknown) => {
       worker.off('message', onMessage)
@@ -143,5 +151,9 @@ async function publish(partial: string, file: string): Promise<void> {
 
 function writeFault(cause: unknown, file: string): unknown {
   if (!(cause instanceof Error && 'syscall' in cause)) return cause
-  return new CascadeError('USAGE', `--out: expected a file that can be written, got ${file}: ${cause.message}`, { cause })
+  return new CascadeError(
+    'USAGE',
+    `--out: expected a file that can be written, got ${file}: ${cause.message}`,
+    { cause },
+  )
 }
