@@ -66,6 +66,7 @@ export function recordsOf(
     absent: [
       ...common,
       'seed',
+      ...unless(versions.length > 0, 'policyVersion'),
       ...asked(first),
       ...unless(first.groundTruth !== undefined, 'groundTruth'),
       ...unless(first.sampling !== undefined, 'sampling'),
@@ -101,6 +102,7 @@ function rolloutOf(
     // Its own: members of a named group need not have been asked alike.
     promptTokens: member.promptTokens ?? new Int32Array(0),
     promptText: member.prompt ?? '',
+    policyVersion: member.policyVersion ?? 0,
     id: `${shared.groupId}:${index}`,
     index,
     groundTruth: member.groundTruth ?? null,
@@ -118,6 +120,7 @@ function rolloutOf(
     ...(member.refLogprobs ? { refLogprobs: member.refLogprobs } : {}),
     absent: [
       ...common,
+      ...unless(member.policyVersion !== undefined, 'policyVersion'),
       ...asked(member),
       ...unless(member.groundTruth !== undefined, 'groundTruth'),
       ...unless(member.responseTokens !== undefined, 'responseTokens'),
