@@ -57,7 +57,7 @@ export function recordsOf(
     groundTruth: first.groundTruth ?? null,
     verifier: of.verifier,
   }
-  const common = ['epoch', 'visit', ...unless(versions.length > 0, 'policyVersion')]
+  const common = ['epoch', 'visit']
   const prompt: Prompt = {
     ...shared,
     ...(first.messages ? { messages: first.messages } : {}),
