@@ -17,7 +17,7 @@ export class RowFault extends Error {
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return `a list of ${value.length}`
-  const text = JSON.stringify(value) ?? String(value)
+  const text = JSON.stringify(value) ?? 'nothing'
   return text.length <= 60 ? text : `${text.slice(0, 60)}…`
 }
 

@@ -39,7 +39,7 @@ export async function exportRows(
     counts.rollouts += members.length
   }
   const rest = async () => {
-    for (const id of [...open.keys()]) await write(id)
+    for (const id of open.keys()) await write(id)
   }
   let place = -1
   for await (const judged of judgedRollouts(log, range, options.signal)) {

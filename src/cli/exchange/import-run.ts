@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import type { Append } from '../../../streams/ports.ts'
 import { CascadeError, prompts, rewards, rollouts } from '../../../topics/index.ts'
 import type { ClosedStep } from '../../exchange/grouping.ts'

@@ -138,7 +138,7 @@ test('imported rollouts are judged again with a verifier from a file', async () 
   })
   await writeFile(
     join(cwd, 'v.ts'),
-    "export const version = '9'\nexport const judge = (text: string, truth: { answer: number }) => (text === `=${truth.answer}` ? 1 : 0)\n",
+    "export const version = '9'\nexport const judge = (text: string, truth: { answer: number }) => Number(text === '=' + truth.answer)\n",
   )
   await take(cwd, 'plain', '--in', 'a.jsonl')
   const replay = ['replay', 'run', '--topic', 'rollouts.math', '--mode', 'rescored', '--verifier', './v.ts']
