@@ -57,6 +57,12 @@ export const timings = z.looseObject({
 })
 export type Timings = z.infer<typeof timings>
 
+/**
+ * Fields of a record that its source says nothing about, as that of imported rollouts: they hold a placeholder (nothing, 0, `stop`), which
+ * nobody may take for a fact. Not there: every field is known.
+ */
+export const absent = z.array(z.string()).optional()
+
 /** What identifies a group: one admitted visit of one prompt. */
 export const groupIdentity = {
   groupId: z.string().min(1),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, groupIdentity, int32s, message, sampling } from './common.ts'
+import { absent, count, groupIdentity, int32s, message, sampling } from './common.ts'
 import { defineTopic, type Topic } from './topic.ts'
 
 /** One admission: a visit of a prompt that the coordinator let in, to be answered by a group of rollouts. */
@@ -14,6 +14,7 @@ export const promptSchema = z.looseObject({
   /** Seed of the run; with stage, admission, sample and position it fixes every draw. */
   seed: count,
   traceId: z.string().optional(),
+  absent,
 })
 export type Prompt = z.infer<typeof promptSchema>
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  absent,
   bytes,
   count,
   finishReason,
@@ -15,6 +16,10 @@ import {
 } from './common.ts'
 import { defineTopic, type Topic } from './topic.ts'
 
+function lacksLogprobs(rollout: { absent?: readonly string[] | undefined }): boolean {
+  return rollout.absent?.includes('responseLogprobs') ?? false
+}
+
 /** One sampled response of a group, with all that training or exporting it needs. */
 export const rolloutSchema = z
   .looseObject({
@@ -26,7 +31,7 @@ export const rolloutSchema = z
     attempt: z.int().min(1).optional(),
     promptTokens: int32s,
     responseTokens: int32s,
-    /** Exactly one a response token. */
+    /** Exactly one a response token; none at all where they are {@link absent}. */
     responseLogprobs: float32s,
     logprobsMode,
     /**
@@ -52,8 +57,9 @@ export const rolloutSchema = z
     teacherLogprobs: float32s.optional(),
     /** Opaque: as the engine gave them. */
     routedExperts: bytes.optional(),
+    absent,
   })
-  .refine((r) => r.responseLogprobs.length === r.responseTokens.length, {
+  .refine((r) => r.responseLogprobs.length === (lacksLogprobs(r) ? 0 : r.responseTokens.length), {
     message: 'expected one log-probability a response token',
     path: ['responseLogprobs'],
   })
@@ -74,8 +80,10 @@ export type Rollout = z.infer<typeof rolloutSchema>
 export function rollouts(domain: string): Topic<Rollout> {
   return defineTopic<Rollout>({
     name: `rollouts.${domain}`,
-    version: 1,
+    // Version 2 allows tokens without log-probabilities; a version-1 reader would take them for a fault.
+    version: 2,
     schema: rolloutSchema,
     key: (r) => r.groupId,
+    upcasters: { 1: (value) => value },
   })
 }

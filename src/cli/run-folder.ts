@@ -23,6 +23,8 @@ export const manifestSchema = z.looseObject({
   verifiers: z.record(z.string(), z.object({ version: z.string(), codeHash: z.string() })).optional(),
   /** Where the rollouts of a run come from that only judges them again. */
   rescored: z.looseObject({ run: z.string(), topic: z.string(), from: z.int(), to: z.int() }).optional(),
+  /** Where the rollouts come from that another program sampled. */
+  imported: z.looseObject({ format: z.string(), files: z.array(z.string()), rows: z.int() }).optional(),
 })
 export type Manifest = z.infer<typeof manifestSchema>
 

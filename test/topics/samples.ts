@@ -89,6 +89,7 @@ export const samples: Readonly<Record<string, { topic: Topic<unknown>; value: un
     refLogprobs: floats(-0.5, -1.25, -0.5),
     teacherLogprobs: floats(-0.75, -1, -2),
     routedExperts: Uint8Array.of(3, 0, 255),
+    absent: ['visit'],
   }),
   rewards: sample(rewards('math'), {
     ...group,

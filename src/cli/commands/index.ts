@@ -35,6 +35,16 @@ export const commands: readonly CommandEntry[] = [
     load: () => import('./replay.ts'),
   },
   {
+    name: 'import',
+    summary: 'take over rollouts that another program wrote, as a run',
+    load: () => import('./import.ts'),
+  },
+  {
+    name: 'export',
+    summary: 'write the rollouts of a run as rows that another program reads',
+    load: () => import('./export.ts'),
+  },
+  {
     name: 'topics',
     summary: 'list, print and follow the topics of a run',
     load: () => import('./topics.ts'),

@@ -148,8 +148,11 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
       `${option}: expected ${expected}, as the run in ${dir} began with, got ${got}`,
     )
   }
-  if (manifest.rescored) {
-    const got = `the rollouts of ${manifest.rescored.run} judged again; the replay with --train that wrote it goes on with its training, and model.init trains on from its checkpoints`
+  const { rescored, imported } = manifest
+  if (rescored || imported) {
+    const got = rescored
+      ? `the rollouts of ${rescored.run} judged again; the replay with --train that wrote it goes on with its training, and model.init trains on from its checkpoints`
+      : `imported ${imported?.format} rollouts`
     throw new CascadeError('USAGE', `${dir}: expected a run that was trained, got ${got}`)
   }
   if (flags.seed !== undefined && flags.seed !== manifest.seed) refuse('--seed', manifest.seed, flags.seed)

@@ -54,7 +54,7 @@ function lineOf({ rollout: { offset, value: r }, reward }: JudgedRollout) {
     verifier: component?.verifier ?? null,
     verifierVersion: component?.version ?? null,
     detail: component?.detail ?? null,
-    tokens: r.responseTokens.length,
+    tokens: r.absent?.includes('responseTokens') ? null : r.responseTokens.length,
     truncated: r.status === 'truncated',
     prompt: r.promptText,
     response: r.responseText,

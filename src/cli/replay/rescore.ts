@@ -1,5 +1,5 @@
-import { readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { asyncScheduler, tap } from 'rxjs'
 import { createCredit } from '../../../streams/credit.ts'
 import type { Append, Envelope, TopicLog, Verifier } from '../../../streams/ports.ts'
@@ -12,7 +12,8 @@ import { openLog } from '../../log/index.ts'
 import { packageVersion } from '../../version.ts'
 import { logFolder, type OpenRun } from '../open-run.ts'
 import { backoff, clock, windowOf } from '../run/assemble.ts'
-import { createRun, type Manifest, refuseExisting } from '../run-folder.ts'
+import { createRun, type Manifest } from '../run-folder.ts'
+import { wholeRun } from '../whole-run.ts'
 import type { FilterFlags } from './filter.ts'
 import { Paired, type PairedReport } from './paired.ts'
 import type { LongWork } from './progress.ts'
@@ -96,9 +97,6 @@ export async function rescore(
   options: { dir: string; verifier: Verifier; filter?: FilterFlags; signal: AbortSignal; work: LongWork },
 ): Promise<PairedReport> {
   const { dir, verifier, filter, signal, work } = options
-  await refuseExisting(dir)
-  await removeAbandoned(dir)
-  const partial = join(dirname(dir), `.${basename(dir)}.${process.pid}.partial`)
   const { topic, domain } = range
   const of = originOf(manifest, range, verifier, filter)
   const own: Manifest = {
@@ -108,8 +106,7 @@ export async function rescore(
     createdAt: new Date(clock.now()).toISOString(),
     rescored: of,
   }
-  await rm(partial, { recursive: true, force: true })
-  try {
+  return wholeRun(dir, async (partial) => {
     await createRun(partial, own)
     const report = await (async () => {
       const { config } = manifest
@@ -145,43 +142,8 @@ export async function rescore(
       return await compare({ log, range }, { log: copy, range: there }, own, extent, signal)
     })()
     await writeFile(join(partial, replayFile), `${JSON.stringify({ ...of, ...report }, null, 2)}\n`)
-    // Not before: a run may have been put there meanwhile.
-    await refuseExisting(dir)
-    await rename(partial, dir).catch((cause: unknown) => {
-      throw new CascadeError(
-        'RUN_DIR_UNUSABLE',
-        `${dir}: expected a folder that is empty or not there, got ${String(cause)}`,
-        { cause },
-      )
-    })
     return report
-  } finally {
-    await rm(partial, { recursive: true, force: true })
-  }
-}
-
-/** What processes that were killed have left half-written under this name. */
-async function removeAbandoned(dir: string): Promise<void> {
-  const parent = dirname(dir)
-  const names = await readdir(parent).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
   })
-  for (const name of names) {
-    if (!name.startsWith(`.${basename(dir)}.`)) continue
-    const pid = /\.(\d+)\.partial$/.exec(name)?.[1]
-    if (pid !== undefined && !isRunning(Number(pid)))
-      await rm(join(parent, name), { recursive: true, force: true })
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
 }
 
 /** Rules take microseconds. */

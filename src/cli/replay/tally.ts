@@ -74,7 +74,9 @@ export class Tally {
   readonly #errors: Record<string, number> = {}
   readonly #verifiers = new Map<string, { verifier: string; version: string; n: number; scores: number[] }>()
   readonly #scores: number[] = []
+  /** Of responses whose tokens are known: an import may have had texts only. */
   readonly #tokens: number[] = []
+  #rollouts = 0
   #truncated = 0
   #ofStep = new Map<string, GroupOutcome['outcome'] | 'open'>()
 
@@ -104,7 +106,8 @@ export class Tally {
     steps.first = Math.min(steps.first, rollout.step)
     steps.last = Math.max(steps.last, rollout.step)
     this.#verdicts[verdictOf(reward)] += 1
-    this.#tokens.push(rollout.responseTokens.length)
+    this.#rollouts += 1
+    if (!rollout.absent?.includes('responseTokens')) this.#tokens.push(rollout.responseTokens.length)
     if (rollout.status === 'truncated') this.#truncated += 1
     if (reward?.kind === 'member-lost') {
       const reason = reward.reason ?? 'unknown'
@@ -124,7 +127,7 @@ export class Tally {
 
   summary(): Summary {
     return {
-      rollouts: this.#tokens.length,
+      rollouts: this.#rollouts,
       groups: this.#groups.size,
       prompts: this.#prompts.size,
       steps: this.#steps,
