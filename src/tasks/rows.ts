@@ -1,7 +1,5 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
-import { createGunzip } from 'node:zlib'
 import { CascadeError } from '../../topics/index.ts'
+import { linesOf } from '../lines.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
@@ -11,24 +9,14 @@ export type Line = { readonly line: number } & ({ readonly row: Row } | { readon
 /**
  * The objects of a JSON Lines file (`.gz`: compressed), one after the other; empty lines are passed over.
  *
- * @throws CascadeError CONFIG_INVALID naming the file, where it cannot be read
+ * @throws CascadeError CONFIG_INVALID naming the file, where it cannot be read, and the line where it is not UTF-8
  */
 export async function* readRows(path: string): AsyncGenerator<Line> {
-  const file = createReadStream(path)
-  const input = path.endsWith('.gz') ? file.pipe(createGunzip()) : file
-  // A pipe hands no error on.
-  file.on('error', (error) => input.destroy(error))
-  let line = 0
   try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      line += 1
-      if (text.trim() !== '') yield { line, ...rowOf(line === 1 ? text.replace(/^\uFEFF/, '') : text) }
-    }
+    for await (const { text, number: line } of linesOf(path)) yield { line, ...rowOf(text) }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new CascadeError('CONFIG_INVALID', `${path}: expected a file of JSON lines: ${reason}`, { cause })
-  } finally {
-    file.destroy()
+    throw new CascadeError('CONFIG_INVALID', reason, { cause })
   }
 }
 

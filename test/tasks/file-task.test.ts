@@ -159,10 +159,10 @@ describe('what is refused', () => {
 
   it('a file that is not there, or not compressed', async () => {
     const missing = await refusal([], { path: join(dir, 'none.jsonl') })
-    expect(missing).toMatch(/^CONFIG_INVALID none\.jsonl: expected a file of JSON lines: ENOENT/)
+    expect(missing).toMatch(/^CONFIG_INVALID none\.jsonl: expected a file that can be read, got ENOENT/)
     writeFileSync(join(dir, 'plain.gz'), 'plain')
     expect(await refusal([], { path: join(dir, 'plain.gz') })).toMatch(
-      /plain\.gz: expected a file of JSON lines/,
+      /plain\.gz: expected a file that can be read/,
     )
   })
 })

@@ -3,7 +3,7 @@ import { CascadeError } from '../../../topics/index.ts'
 import { type ClosedStep, Grouping } from '../../exchange/grouping.ts'
 import type { Format } from '../../exchange/index.ts'
 import { RowFault } from '../../exchange/index.ts'
-import { linesOf } from './lines.ts'
+import { linesOf } from '../../lines.ts'
 
 /** A line that was left out, and why. */
 export interface Skipped {

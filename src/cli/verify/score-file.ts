@@ -1,7 +1,6 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import type { Verdict } from '../../../streams/ports.ts'
 import { CascadeError } from '../../../topics/index.ts'
+import { linesOf } from '../../lines.ts'
 import type { Judged } from '../../verifiers/pool/index.ts'
 
 /** One line of a file of verdicts. */
@@ -28,20 +27,8 @@ interface Line {
 
 /** @throws CascadeError USAGE naming the file, and the line where one is no JSON object with an `id` */
 export async function* readCases(file: string): AsyncGenerator<Line> {
-  const input = createReadStream(file)
-  let number = 0
-  try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      number += 1
-      if (text.trim() === '') continue
-      yield { number, ...caseOf(text, `${file}:${number}`) }
-    }
-  } catch (cause) {
-    if (cause instanceof CascadeError) throw cause
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new CascadeError('USAGE', `${file}: expected a file of cases: ${reason}`, { cause })
-  } finally {
-    input.destroy()
+  for await (const { text, number } of linesOf(file)) {
+    yield { number, ...caseOf(text, `${file}:${number}`) }
   }
 }
 

@@ -45,6 +45,12 @@ test('one verdict a line, in the order of the cases, however many processes judg
   expect(counts.casesPerSecond).toBeGreaterThan(0)
 })
 
+test('a line ends at a line feed alone: JSON may hold other separators as they are', async () => {
+  const cwd = folder([{ id: 'a\u2028b\u2029c\u0085', response: edit('three'), ...given }])
+  const { code, out } = await invoke([...args.slice(0, 5), '-'], { cwd })
+  expect({ code, ids: jsonLines(out).map((v) => v.id) }).toEqual({ code: 0, ids: ['a\u2028b\u2029c\u0085'] })
+})
+
 test('what is no case is an error of its line, and no score', async () => {
   const cwd = folder([
     { id: 'a', response: 'nothing', ...given },
@@ -79,7 +85,7 @@ test.each<[string, readonly unknown[], string[], RegExp]>([
     'a file that is not there',
     [],
     [...args.slice(0, 3), 'gone.jsonl', ...args.slice(4)],
-    /gone\.jsonl: expected a file of cases: ENOENT/,
+    /gone\.jsonl: expected a file that can be read, got ENOENT/,
   ],
   [
     'an output that cannot be written',

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { createGunzip } from 'node:zlib'
-import { CascadeError } from '../../../topics/index.ts'
+import { CascadeError } from '../topics/index.ts'
 
 export interface Line {
   readonly text: string
@@ -19,7 +19,7 @@ const longest = 256 * 1024 * 1024
  *
  * @throws `USAGE` naming a file that cannot be read; `RECORD_INVALID` naming a line that is too long or not UTF-8
  */
-export async function* linesOf(file: string, signal: AbortSignal): AsyncGenerator<Line> {
+export async function* linesOf(file: string, signal?: AbortSignal): AsyncGenerator<Line> {
   const source = createReadStream(file, { highWaterMark: 256 * 1024 })
   const input = file.endsWith('.gz') ? source.pipe(createGunzip()) : source
   source.once('error', (error) => input.destroy(error))
@@ -38,7 +38,7 @@ export async function* linesOf(file: string, signal: AbortSignal): AsyncGenerato
   let number = 0
   try {
     for await (const chunk of input as AsyncIterable<Buffer>) {
-      signal.throwIfAborted()
+      signal?.throwIfAborted()
       let from = 0
       for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
         const piece = chunk.subarray(from, end)

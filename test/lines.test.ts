@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { linesOf } from '../../../src/cli/exchange/lines.ts'
-import { scratch } from '../run-on-disk.ts'
+import { linesOf } from '../src/lines.ts'
+import { scratch } from './cli/run-on-disk.ts'
 
 const { signal } = new AbortController()
 
