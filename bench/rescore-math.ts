@@ -8,6 +8,7 @@ import type { Figure } from './figure.ts'
 import { type Class, classes } from './rescore-math/forms.ts'
 import { type Pair, pairs } from './rescore-math/pairs.ts'
 import { MathVerify } from './rescore-math/peer.ts'
+import { reasonOf } from './rescore-math/reasons.ts'
 
 export const summary =
   '100,000 distinct stored pairs scored anew by two processes: against Math-Verify by two'
@@ -49,7 +50,7 @@ export async function* run(
     all.map(({ id, response, answer }) => `${JSON.stringify({ id, response, answer })}\n`).join(''),
   )
   const tallies = new Map<Class, Tally>()
-  const differences: object[] = []
+  const differences: Difference[] = []
   {
     const entry = kindNamed('math')
     const limits = { wallMs: 10_000, memoryMb: 1_024 }
@@ -95,14 +96,26 @@ export async function* run(
   }
   const text = differences.map((one) => `${JSON.stringify(one)}\n`).join('')
   await writeFile(join(folder, 'differences.jsonl'), text)
-  process.stderr.write(report(differences as Difference[]))
-  yield* figures(tallies, (performance.now() - began) / 1000)
+  process.stderr.write(report(differences))
+  const seconds = (performance.now() - began) / 1000
+  yield* figures(tallies, seconds)
+  const explained = differences.filter(({ reason }) => reason !== undefined).length
+  yield {
+    bench: 'rescore-math',
+    figure: 'explained/all',
+    ours: explained,
+    peer: differences.length,
+    ratio: differences.length === 0 ? 1 : explained / differences.length,
+    unit: 'differences',
+    seconds,
+  }
 }
 
 interface Difference {
   class: Class
   form: string
   right: 'ours' | 'math-verify'
+  reason: string | undefined
 }
 
 /** Who is right is known: the pair was made to be right or wrong. */
@@ -110,11 +123,13 @@ function difference(pair: Pair, line: VerdictLine, peer: boolean): Difference & 
   const own = line.outcome === 'error' ? 'error' : line.score === 1
   const { id, form, answer, response } = pair
   const right = own === pair.right ? 'ours' : 'math-verify'
+  const reason = reasonOf(pair.class, form, right)
   return {
     id,
     class: pair.class,
     form,
     right,
+    reason,
     made: pair.right,
     ours: own,
     peer,
@@ -126,8 +141,8 @@ function difference(pair: Pair, line: VerdictLine, peer: boolean): Difference & 
 
 function report(differences: readonly Difference[]): string {
   const counts = new Map<string, number>()
-  for (const { class: name, form, right } of differences) {
-    const key = `${name}, ${form}: ${right} right`
+  for (const { class: name, form, right, reason } of differences) {
+    const key = `${name}, ${form}: ${right} right${reason === undefined ? ', unexplained' : `, ${reason}`}`
     counts.set(key, (counts.get(key) ?? 0) + 1)
   }
   return [...counts]

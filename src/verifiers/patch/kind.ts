@@ -65,7 +65,9 @@ async function openJudged({ flags, jobs, limits }: KindOptions): Promise<CaseJud
   })
   // The key stays in this process.
   const target = targetOf('patch', lexicalFlags(flags))
-  const pool = new Pool(target, { size: Math.min(jobs, availableParallelism()), limits })
+  // How long a request to the judge may take says nothing of how long comparing may.
+  const memory = limits ? { memoryMb: limits.memoryMb } : {}
+  const pool = new Pool(target, { size: Math.min(jobs, availableParallelism()), limits: memory })
   return {
     async judge({ prompt = '', ...given }, signal) {
       const { verdict } = await pool.submit(given, signal)
