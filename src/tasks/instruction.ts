@@ -3,7 +3,9 @@ import { type Random, random } from './random.ts'
 import { type Combined, splitTask } from './split.ts'
 import type { Item, Task } from './task.ts'
 
-export const words = 'ant bat bee cat cow dog eel elk emu ewe fox gnu hen jay koi owl pig pup ram yak'.split(' ')
+export const words = 'ant bat bee cat cow dog eel elk emu ewe fox gnu hen jay koi owl pig pup ram yak'.split(
+  ' ',
+)
 export const starts = ['ok', 'yes', 'hey', 'so']
 export const joins = ['-', '/', '+', ',', '_']
 export const cases = ['upper', 'title'] as const
