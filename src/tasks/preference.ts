@@ -13,7 +13,7 @@ export interface PreferencePair {
 /** Share of training pairs that an annotator got the wrong way round. Held-out pairs have none. */
 const slipShare = 0.05
 
-/** Slips in the better response, each as often as it is listed; the other one has one or two more. */
+/** Slips in the better response, each as often as it is listed; the other one has one to three more. */
 const slipsOfBetter = [0, 0, 0, 1]
 
 /**
@@ -61,7 +61,7 @@ function responses({ groundTruth }: Item, r: Random): [better: string, worse: st
   const asked = groundTruth as WordingTruth
   for (;;) {
     const count = r.pick(slipsOfBetter)
-    const [a, b] = [written(asked, count, r), written(asked, count + 1 + r.below(2), r)]
+    const [a, b] = [written(asked, count, r), written(asked, count + 1 + r.below(3), r)]
     const difference = met(a, asked) - met(b, asked)
     if (difference !== 0) return difference > 0 ? [a, b] : [b, a]
   }
