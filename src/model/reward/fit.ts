@@ -20,7 +20,7 @@ export interface FitOptions extends PairOptions {
  *
  * @throws the signal's reason; CascadeError NUMERIC, RECORD_INVALID
  */
-export async function fit(
+export async function fitPairs(
   engine: RewardEngine,
   pairs: readonly TokenPair[],
   options: FitOptions,
