@@ -2,13 +2,14 @@ import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { CascadeError } from '../../../topics/index.ts'
 import { openCaseJudge } from '../../verifiers/case-judge.ts'
-import type { Case, CaseKind } from '../../verifiers/case-kind.ts'
+import type { Case, CaseKind, KindOptions } from '../../verifiers/case-kind.ts'
 import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
 import { servedKind, serveVerifier } from '../../verifiers/remote/index.ts'
 import type { Context } from '../command.ts'
 import { print } from '../output/print.ts'
+import { addKindFlags, kindFlagsOf } from '../verify/kind-flags.ts'
 
-interface Flags {
+interface Flags extends Record<string, unknown> {
   host: string
   port: number
   jobs: number
@@ -19,7 +20,7 @@ interface Flags {
 
 /** `cascade verify serve`: one kind as a reward server, until Ctrl-C. */
 export function registerServe(verify: Command, context: Context): void {
-  verify
+  const command = verify
     .command('serve')
     .description('Serve a verifier over HTTP as a reward server, until Ctrl-C (exit code 0).')
     .argument('<kind>', `one of ${kinds.map((kind) => kind.name).join(', ')}`)
@@ -28,6 +29,7 @@ export function registerServe(verify: Command, context: Context): void {
     .option('--jobs <n>', 'judging processes', wholeNumber, availableParallelism())
     .option('--timeout <ms>', 'a judgement that takes longer is an error', wholeNumber, 10_000)
     .option('--memory <mb>', 'memory of a judging process', wholeNumber, 1_024)
+  addKindFlags(command)
     .option('--json', 'one JSON object once it listens: {url, verifier, version}')
     .addHelpText(
       'after',
@@ -40,7 +42,7 @@ export function registerServe(verify: Command, context: Context): void {
 
 async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<void> {
   const { signal, stdout, stderr } = context
-  const kind = await pooled(entry, flags)
+  const kind = await pooled(entry, flags, kindFlagsOf(entry, flags, context.cwd))
   const label = entry.label === undefined ? {} : { labelField: entry.label }
   const served = await servedKind(kind, { jobs: flags.jobs, flags: {}, ...label })
   const { host, port: wanted } = flags
@@ -69,13 +71,13 @@ async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<
 }
 
 /** The kind, judged in processes of their own. */
-async function pooled(entry: KindEntry, flags: Flags): Promise<CaseKind<Case>> {
+async function pooled(entry: KindEntry, flags: Flags, own: KindOptions['flags']): Promise<CaseKind<Case>> {
   const kind = await entry.load()
   return {
     ...kind,
     async open({ jobs }) {
       const limits = { wallMs: flags.timeout, memoryMb: flags.memory }
-      const judge = await openCaseJudge(entry, { flags: {}, jobs, limits })
+      const judge = await openCaseJudge(entry, { flags: own, jobs, limits })
       return {
         judge: async (given, signal) => (await judge.submit(given, signal)).verdict,
         [Symbol.asyncDispose]: () => judge[Symbol.asyncDispose](),

@@ -9,6 +9,7 @@ import { openCaseJudge } from '../../verifiers/case-judge.ts'
 import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
 import type { Context, Register } from '../command.ts'
 import { print } from '../output/print.ts'
+import { addKindFlags, kindFlagsOf } from '../verify/kind-flags.ts'
 import { readCases, scoreCases } from '../verify/score-file.ts'
 import { Tally } from '../verify/tally.ts'
 import { registerServe } from './verify-serve.ts'
@@ -21,9 +22,6 @@ interface Flags extends Record<string, unknown> {
   memory: number
   json?: true
 }
-
-/** Flags that only some kinds understand. */
-const kindFlags = ['bare', 'share', 'partial', 'sandbox', 'model'] as const
 
 /** Cases under way for each job, so that no process waits for the next. */
 const ahead = 128
@@ -39,11 +37,7 @@ export const register: Register = (program, context) => {
     .option('--jobs <n>', 'cases that are judged at the same time', wholeNumber, availableParallelism())
     .option('--timeout <ms>', 'a case that takes longer is an error', wholeNumber, 10_000)
     .option('--memory <mb>', 'memory of a judging process', wholeNumber, 1_024)
-    .option('--bare', "math: a response is the answer's expression alone")
-    .option('--share', 'instruction: the share of instructions that are followed is the score')
-    .option('--partial', 'code: the share of tests that pass is the score')
-    .option('--sandbox <layer>', 'code: wasm or bubblewrap')
-    .option('--model <path>', 'the model that the kind judges with')
+  addKindFlags(command)
     .option('--json', 'counts and rate as one JSON object')
     .addHelpText(
       'after',
@@ -58,7 +52,7 @@ async function verify(entry: KindEntry, flags: Flags, context: Context): Promise
   const [input, output] = [file(flags, 'in'), file(flags, 'out')]
   const { version } = await entry.load()
   const options = {
-    flags: flagsOf(entry, flags),
+    flags: kindFlagsOf(entry, flags, cwd),
     jobs: flags.jobs,
     limits: { wallMs: flags.timeout, memoryMb: flags.memory },
   }
@@ -100,17 +94,6 @@ function file(flags: Flags, name: 'in' | 'out'): string {
   const given = flags[name]
   if (given !== undefined) return given
   throw new CascadeError('USAGE', `--${name}: expected a file, got none`)
-}
-
-/** @throws CascadeError USAGE for a flag that this kind has no use for */
-function flagsOf(entry: KindEntry, flags: Flags): Record<string, unknown> {
-  const given = kindFlags.filter((name) => flags[name] !== undefined)
-  for (const name of given) {
-    if (entry.flags.includes(name)) continue
-    const own = entry.flags.map((flag) => `--${flag}`).join(', ') || 'no flag of its own'
-    throw new CascadeError('USAGE', `--${name}: ${entry.name}: expected ${own}`)
-  }
-  return Object.fromEntries(given.map((name) => [name, flags[name]]))
 }
 
 async function outputFile(path: string, named: string): Promise<Writable> {
