@@ -9,6 +9,7 @@ import {
   readRewardModel,
   rewardModelFiles,
   type StartModel,
+  defaultShape as shape,
   type TrainedReward,
   trainRewardModel,
 } from '../../model/reward/index.ts'
@@ -39,8 +40,6 @@ interface Flags {
   json?: true
 }
 
-/** The shape of a fresh model, where a flag does not say otherwise. */
-const shape = { layers: 2, hidden: 64, heads: 4, maxLength: 96 }
 const shapeFlags = ['layers', 'hidden', 'heads', 'maxLength'] as const
 
 /** Held-out pairs of the built-in set, and the share of a file's prompts. */
@@ -70,10 +69,15 @@ export const register: Register = (program, context) => {
       '--init <dir>',
       'checkpoint to start from, of a reward model or a policy (default: fresh weights)',
     )
-    .option('--steps <n>', 'optimiser steps', count, 600)
-    .option('--batch <n>', 'pairs a step', count, 64)
-    .option('--lr <rate>', 'highest learning rate', positive, 0.001)
-    .option('--centering <x>', 'weight of the term that keeps rewards around 0', notNegative, 0.01)
+    .option('--steps <n>', 'optimiser steps', count, fitDefaults.steps)
+    .option('--batch <n>', 'pairs a step', count, fitDefaults.batch)
+    .option('--lr <rate>', 'highest learning rate', positive, fitDefaults.lr)
+    .option(
+      '--centering <x>',
+      'weight of the term that keeps rewards around 0',
+      notNegative,
+      fitDefaults.centering,
+    )
     .option('--seed <n>', 'of weights, order, and which pairs are held out', wholeNumber, 0)
     .option('--layers <n>', `layers of a fresh model (default: ${shape.layers})`, count)
     .option('--hidden <n>', `its width (default: ${shape.hidden})`, count)

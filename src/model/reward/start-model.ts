@@ -17,6 +17,8 @@ export interface ModelShape {
   maxLength: number
 }
 
+export const defaultShape: ModelShape = { layers: 2, hidden: 64, heads: 4, maxLength: 96 }
+
 /**
  * Matrices of a model of this size start so many times as large as those of a language model: a pair says one bit, and attention that
  * starts near uniform needs twice as many of them until it compares a response with its prompt.

@@ -31,8 +31,12 @@ export interface TrainedReward extends StartModel {
   trainMs: number
 }
 
-/** AdamW and loss for a small model; the learning rate is the caller's. */
+/** For a small model on two cores. */
 export const fitDefaults = {
+  steps: 600,
+  batch: 64,
+  lr: 1e-3,
+  centering: 0.01,
   betas: [0.9, 0.95],
   eps: 1e-8,
   weightDecay: 0.01,
