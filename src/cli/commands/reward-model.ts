@@ -42,6 +42,9 @@ interface Flags {
 
 const shapeFlags = ['layers', 'hidden', 'heads', 'maxLength'] as const
 
+/** Of the built-in set, at most; more steps see them again. */
+const builtInPairs = 65_536
+
 /** Held-out pairs of the built-in set, and the share of a file's prompts. */
 const builtInHeldOut = 1024
 const heldOutShare = 0.1
@@ -197,7 +200,8 @@ async function pairsOf(flags: Flags, cwd: string, maxLength: number): Promise<Sp
   if (flags.heldOut !== undefined) {
     throw new CascadeError('USAGE', '--held-out: expected only beside --pairs: the built-in set has its own')
   }
-  return { train: trainingPairs(seed, steps * batch), heldOut: heldOutPairs(seed, builtInHeldOut) }
+  const train = trainingPairs(seed, Math.min(steps * batch, builtInPairs))
+  return { train, heldOut: heldOutPairs(seed, builtInHeldOut) }
 }
 
 function wholeNumber(text: string): number {

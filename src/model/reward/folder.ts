@@ -88,7 +88,7 @@ async function readVocabulary(folder: string): Promise<string> {
   }
   const { vocab } = got.data.model
   const ours = vocabularySchema.parse(JSON.parse(tokenizer.toJson())).model.vocab
-  if (isDeepStrictEqual(vocab, ours)) return JSON.stringify(Object.entries(vocab).sort())
+  if (isDeepStrictEqual(vocab, ours)) return JSON.stringify(ours)
   const count = Object.keys(vocab).length
   throw fault(
     'MODEL_INVALID',

@@ -1,8 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RewardModel, readRewardModel, rewardModelFiles } from '../../../src/model/reward/index.ts'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import {
+  RewardEngine,
+  type RewardModel,
+  readRewardModel,
+  rewardModelFiles,
+} from '../../../src/model/reward/index.ts'
 import { initWeights } from '../../../src/model/weights/init.ts'
 import { preferenceKind, rewardModelVerifier } from '../../../src/verifiers/preference/index.ts'
 import { RewardJudge } from '../../../src/verifiers/preference/reward-judge.ts'
@@ -93,6 +98,17 @@ describe('a judgement', () => {
       code: 'NUMERIC',
       message: expect.stringContaining('verifier judge: expected a finite reward'),
     })
+  })
+
+  test('a thread that ends is an error that may pass, and is started again', async () => {
+    const open = vi.spyOn(RewardEngine, 'open')
+    await using own = await RewardJudge.open({ name: 'judge', model, threads: 1 })
+    const given = { prompt: '', response: 'a' }
+    const before = await own.judge(given, never)
+    await (await open.mock.results[0]!.value)[Symbol.asyncDispose]()
+    expect(await own.judge(given, never)).toMatchObject({ code: 'ENGINE_FAILED', retryable: true })
+    expect(await own.judge(given, never)).toEqual(before)
+    open.mockRestore()
   })
 
   test('closed, it answers with an error', async () => {
