@@ -66,7 +66,7 @@ export async function explored(
     ? permuteRewards(recorded, stage, `${seed}/${stage.name}/${closed.step}`)
     : recorded
   // Without clipping a step is strictly on-policy: its ratio is 1 by construction and needs no old log-probability.
-  const clips = stage.clipLow !== undefined || stage.clipHigh !== undefined
+  const ratio = stage.clipLow !== undefined || stage.clipHigh !== undefined || closed.offPolicy !== undefined
   const rows: Row[] = []
   const weighted: Weighted[] = []
   let mismatch = 0
@@ -82,7 +82,7 @@ export async function explored(
         response: r.responseTokens,
         lossMask: r.lossMask,
         weight: 0,
-        ...(clips ? { oldLogprobs: r.responseLogprobs } : {}),
+        ...(ratio ? { oldLogprobs: r.responseLogprobs } : {}),
       })
     }
   }
@@ -131,7 +131,7 @@ async function rolloutOf(
       `rollouts.${domain}: offset ${rolloutOffset} is not rollout ${rolloutId} as it was when it was scored`,
     )
   }
-  if (rollout.policyVersion !== closed.baseVersion) {
+  if (!closed.offPolicy && rollout.policyVersion !== closed.baseVersion) {
     throw broken(
       `rollouts.${domain}: rollout ${rolloutId}: expected policy version ${closed.baseVersion}, which step ${closed.step} updates, got ${rollout.policyVersion}`,
     )

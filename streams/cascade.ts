@@ -1,5 +1,6 @@
 import type { SchedulerLike } from 'rxjs'
 import { CascadeError } from '../topics/index.ts'
+import type { BackoffOptions } from './backoff.ts'
 import { type CoordinateOptions, coordinate } from './coordinate.ts'
 import type { Plan } from './micro-batches.ts'
 import type { FetchLimit, Policy, TopicLog, UpdateSink } from './ports.ts'
@@ -13,7 +14,13 @@ export interface CascadeOptions extends CoordinateOptions {
   credit: FetchLimit
   plan: Plan
   decodeRows: number
-  verify: { concurrency: number; attempts: number; timeoutMs: number; maxOutageMs: number }
+  verify: {
+    concurrency: number
+    attempts: number
+    timeoutMs: number
+    maxOutageMs: number
+    backoff?: BackoffOptions
+  }
   onOutage?: VerifyOptions['onOutage']
   scheduler: SchedulerLike
   /** The parts that run here; others may run them. @default all */

@@ -1,6 +1,5 @@
 import {
   advantages,
-  type BatchClosed,
   CascadeError,
   type Control,
   checkpoints,
@@ -13,6 +12,7 @@ import {
   updates,
 } from '../topics/index.ts'
 import { type AdmissionOptions, demonstrationRecords, promptRecords } from './admissions.ts'
+import { batchClosedOf } from './close-step.ts'
 import { type CoordinatorEvent, CoordinatorState } from './coordinator-state.ts'
 import { type Decision, decide } from './decide.ts'
 import { ErrorBudget } from './error-budget.ts'
@@ -208,7 +208,7 @@ class Coordinator {
         await this.#demonstrate(d)
         break
       case 'close':
-        await this.#control(closing(d))
+        await this.#control(batchClosedOf(d))
         break
       case 'stage-drain':
         options.probe?.('drain')
@@ -275,21 +275,6 @@ class Coordinator {
     // Whoever asked hears of a failure; the next in line only waits.
     this.#turn = done.catch(() => undefined)
     return done
-  }
-}
-
-function closing(d: Extract<Decision, { type: 'close' }>): Omit<BatchClosed, 'epoch' | 'seq'> {
-  const { type: _, stage, groups, ...rest } = d
-  return {
-    type: 'batch-closed',
-    ...rest,
-    stage: stage.name,
-    groups: groups.map((g) => ({
-      groupId: g.groupId,
-      admission: g.admission,
-      outcomeOffset: g.offset,
-      hash: g.hash,
-    })),
   }
 }
 

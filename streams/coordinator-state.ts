@@ -199,7 +199,8 @@ export function settledTogether(stage: RlStage): number {
   return admissionBudget(stage) * stage.groupSize
 }
 
-function factOf(event: Extract<CoordinatorEvent, { type: 'outcome' }>): OutcomeFact {
+/** What closing a step needs of an outcome. */
+export function factOf(event: { record: GroupOutcome; offset: number; hash: string }): OutcomeFact {
   const { record, offset, hash } = event
   const sums = { members: 0, reward: 0, responseLength: 0, truncated: 0 }
   for (const m of record.members) {

@@ -1,4 +1,5 @@
 import type { Checkpoint, RlStage, SftStage, StageSpec } from '../topics/index.ts'
+import { type ClosedStep, closeStep } from './close-step.ts'
 import {
   admissionBudget,
   type CoordinatorState,
@@ -22,18 +23,7 @@ export type Decision =
       baseVersion: number
       opens: boolean
     }
-  | {
-      type: 'close'
-      stage: RlStage
-      step: number
-      baseVersion: number
-      version: number
-      opens: boolean
-      groups: OutcomeFact[]
-      counts: { admitted: number; kept: number; filtered: number; lost: number }
-      stats: Record<string, number>
-      reason?: string
-    }
+  | ({ type: 'close'; stage: RlStage; step: number } & ClosedStep)
   | { type: 'stage-drain'; stage: string; steps: number; version: number }
   | {
       type: 'stage-end'
@@ -103,7 +93,7 @@ function explore(state: CoordinatorState, facts: StageFacts, spec: RlStage): Dec
   }
   const known: OutcomeFact[] = []
   for (const { outcome } of facts.open.values()) if (outcome) known.push(outcome)
-  const kept = known.filter((o) => o.outcome === 'kept').sort((a, b) => a.admission - b.admission)
+  const kept = known.filter((o) => o.outcome === 'kept')
   const pending = facts.open.size - known.length
   // Kept and pending groups never exceed the batch, so what is admitted in the end does not depend on who finishes first.
   const missing = spec.prompts - kept.length - pending
@@ -119,41 +109,11 @@ function explore(state: CoordinatorState, facts: StageFacts, spec: RlStage): Dec
     }
   }
   if (pending > 0) return undefined
-  const enough = kept.length >= spec.minGroups
   return {
     type: 'close',
     stage: spec,
     step,
-    baseVersion: version,
-    version: enough ? version + 1 : version,
-    opens: enough && version === facts.version,
-    groups: enough ? kept.slice(0, spec.prompts) : [],
-    counts: {
-      admitted: known.length,
-      kept: kept.length,
-      filtered: known.filter((o) => o.outcome === 'filtered').length,
-      lost: known.filter((o) => o.outcome === 'lost').length,
-    },
-    stats: meansOf(known),
-    ...(enough ? {} : { reason: `${kept.length} kept groups of at least ${spec.minGroups}` }),
-  }
-}
-
-/** Summed in order of admission: the last bits of a mean must not depend on who finished first. */
-function meansOf(known: readonly OutcomeFact[]): Record<string, number> {
-  const sums = { members: 0, reward: 0, responseLength: 0, truncated: 0 }
-  for (const fact of [...known].sort((a, b) => a.admission - b.admission)) {
-    sums.members += fact.sums.members
-    sums.reward += fact.sums.reward
-    sums.responseLength += fact.sums.responseLength
-    sums.truncated += fact.sums.truncated
-  }
-  const { members, reward, responseLength, truncated } = sums
-  if (members === 0) return {}
-  return {
-    reward: reward / members,
-    responseLength: responseLength / members,
-    truncated: truncated / members,
+    ...closeStep(known, spec, { version, opens: version === facts.version }),
   }
 }
 

@@ -79,15 +79,22 @@ export async function gradientBatchOf(
       weightDecay: stage.weightDecay,
       maxGradNorm: stage.maxGradNorm,
       temperature: stage.kind === 'rl' && stage.logprobsMode === 'processed' ? stage.temperature : 1,
-      ...(stage.kind === 'rl' && stage.clipLow !== undefined ? { clipLow: stage.clipLow } : {}),
-      ...(stage.kind === 'rl' && stage.clipHigh !== undefined ? { clipHigh: stage.clipHigh } : {}),
+      ...(stage.kind === 'rl' ? bounds(record.offPolicy ?? stage) : {}),
       klCoef: stage.kind === 'rl' ? stage.klCoef : 0,
       objective: stage.kind === 'sft' ? 'likelihood' : 'policy',
     },
     resetOptimizer: record.opens && stage.resetOptimizer,
     // The last step's comes with the flush.
     checkpoint: record.step % stage.checkpointEvery === 0 && record.step < stage.steps,
+    ...(record.offPolicy ? { staleness: record.offPolicy.staleness } : {}),
     stats: content.stats,
+  }
+}
+
+function bounds({ clipLow, clipHigh }: { clipLow?: number | undefined; clipHigh?: number | undefined }) {
+  return {
+    ...(clipLow === undefined ? {} : { clipLow }),
+    ...(clipHigh === undefined ? {} : { clipHigh }),
   }
 }
 

@@ -10,6 +10,7 @@ import {
   rollouts,
   type StageSpec,
 } from '../topics/index.ts'
+import type { BackoffOptions } from './backoff.ts'
 import { breakerDefaults } from './breaker.ts'
 import { controlRecords } from './control-records.ts'
 import { admissionBudget, settledTogether } from './coordinator-state.ts'
@@ -71,11 +72,12 @@ export function runVerify(
     timeoutMs: number
     maxOutageMs: number
     onOutage?: VerifyOptions['onOutage']
+    backoff?: BackoffOptions
     clock: Clock
     scheduler: SchedulerLike
   },
 ): Promise<void> {
-  const { concurrency, attempts, timeoutMs, maxOutageMs, onOutage, clock, scheduler } = options
+  const { concurrency, attempts, timeoutMs, maxOutageMs, onOutage, backoff, clock, scheduler } = options
   const outage = { ...breakerDefaults, maxOutageMs }
   const common = {
     concurrency,
@@ -85,6 +87,7 @@ export function runVerify(
     clock,
     scheduler,
     ...(onOutage ? { onOutage } : {}),
+    ...(backoff ? { backoff } : {}),
   }
   return stageRole(log, options, (stage, input) =>
     defer(() => openPins(log, stage, options.signal)).pipe(

@@ -25,7 +25,12 @@ export interface Candidate {
 
 export interface Candidates {
   candidate(name: string): Candidate | undefined
+  /** Those that are staged now, of every verifier. */
+  staged(): readonly Candidate[]
 }
+
+/** Milliseconds that a change may have been recorded before this process knows of it. */
+const slackMs = 60_000
 
 export interface ShadowOptions {
   domains: readonly string[]
@@ -74,7 +79,7 @@ class Shadowing {
       this.#fold(value),
     )
     const topic = rewards(this.#domain)
-    let next = await this.#log.offset(topic.name, 'earliest')
+    let next = await this.#begin(topic.name)
     for (;;) {
       signal.throwIfAborted()
       const { records, next: after } = await this.#log
@@ -87,6 +92,17 @@ class Shadowing {
       else if (after === next) await this.#log.wait(topic.name, next, signal)
       next = after
     }
+  }
+
+  /** The first reward that a candidate may have to judge: without one, those of the last minute and what comes. */
+  async #begin(topic: string): Promise<number> {
+    const { candidates, clock } = this.#options
+    const at = (timestamp: number) => this.#log.offset(topic, { timestamp })
+    let first = await at(clock.now() - slackMs)
+    for (const { change, since } of candidates.staged()) {
+      first = Math.min(first, Math.max(await at(since), this.#done.get(change) ?? 0))
+    }
+    return first
   }
 
   async #judge(given: readonly Envelope<Reward>[]): Promise<void> {

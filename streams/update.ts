@@ -13,10 +13,14 @@ export function update(
   sink: UpdateSink,
 ): (source: Observable<Delivery<Envelope<GradientBatch>>>) => Observable<Delivery<readonly Append[]>> {
   return (source) =>
-    source.pipe(concatMap(async (delivery) => derive(delivery, await applied(sink, delivery.value))))
+    source.pipe(concatMap(async (delivery) => derive(delivery, await applyBatch(sink, delivery.value))))
 }
 
-async function applied(sink: UpdateSink, record: Envelope<GradientBatch>): Promise<Append[]> {
+/** Applies one gradient batch, or does what a flush asks for; what is to be committed with it. */
+export async function applyBatch(
+  sink: UpdateSink,
+  record: Pick<Envelope<GradientBatch>, 'offset' | 'value'>,
+): Promise<Append[]> {
   const batch = record.value
   const { stage, step } = batch
   const after = record.offset + 1

@@ -13,6 +13,7 @@ import {
   type SchedulerLike,
   throwError,
   timeout,
+  timer,
 } from 'rxjs'
 import {
   CascadeError,
@@ -23,6 +24,7 @@ import {
   rewards,
   rollouts,
 } from '../topics/index.ts'
+import { type BackoffOptions, backoffMs } from './backoff.ts'
 import type { BreakerOptions } from './breaker.ts'
 import { Breakers } from './breakers.ts'
 import { deadLetter } from './dead-letter.ts'
@@ -46,6 +48,8 @@ export interface VerifyOptions {
   concurrency: number
   /** Tries of a rollout whose verdict is an error. @default 3 */
   attempts?: number
+  /** How long a rollout waits for its next try. @default not at all */
+  backoff?: BackoffOptions
   /** A try that takes longer is aborted and counts as an error, unless the verifier sees to that itself. */
   timeoutMs: number
   /** Measures the time-out. */
@@ -145,7 +149,7 @@ function judged(
   breakers: Breakers,
   source: Envelope<Rollout>,
 ): Observable<readonly Append[]> {
-  const { attempts = 3, clock } = options
+  const { attempts = 3, clock, backoff, scheduler } = options
   const rollout = source.value
   const pin = pins.pin(rollout.groupId, () => verifiers.current(rollout.verifier))
   const verifier = verifiers.pinned(rollout.verifier, pin.version, pin.codeHash)
@@ -181,8 +185,10 @@ function judged(
   return breakers.gate(rollout.verifier, pin.codeHash, attempt, isOutage).pipe(
     retry({
       count: attempts - 1,
-      delay: (error) =>
-        error instanceof Failed && error.retryable ? of(undefined) : throwError(() => error),
+      delay: (error, failures) => {
+        if (!(error instanceof Failed && error.retryable)) return throwError(() => error)
+        return backoff ? timer(backoffMs(failures, backoff), scheduler) : of(undefined)
+      },
     }),
     map((verdict): readonly Append[] => {
       const reward: Reward = {

@@ -48,6 +48,18 @@ export const batchClosed = z.looseObject({
   ),
   /** SFT: offsets `[from, to)` of the step's demonstrations. */
   demonstrations: z.object({ from: count, to: count }).optional(),
+  /**
+   * Rollouts that another policy than the one updated has sampled, as where stored ones are trained on: the ratio to their recorded
+   * log-probabilities is then part of the loss, between these bounds.
+   */
+  offPolicy: z
+    .looseObject({
+      /** Updates, at most, since both policies were the same. */
+      staleness: z.int().min(1),
+      clipLow: finite.positive().optional(),
+      clipHigh: finite.positive().optional(),
+    })
+    .optional(),
   counts: z.looseObject({ admitted: count, kept: count, filtered: count, lost: count }),
   /** Means over every member with a reward of the groups admitted, kept or not. */
   stats: z.record(z.string(), finite).optional(),

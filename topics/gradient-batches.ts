@@ -50,6 +50,8 @@ export const gradientBatchSchema = z.looseObject({
   resetOptimizer: z.boolean(),
   /** The sink commits a checkpoint with this batch. */
   checkpoint: z.boolean(),
+  /** Steps between the policy that sampled and the one updated; absent on-policy. */
+  staleness: z.int().min(1).optional(),
   /** Facts for the `updates` record: mean reward, and so on. */
   stats: z.record(z.string(), finite),
 })

@@ -26,6 +26,8 @@ export const updateSchema = z.looseObject({
   rows: count,
   /** Steps between the policy that sampled and the one updated; 0 on-policy. */
   staleness: count,
+  /** Off-policy: mean over the tokens of the k3 estimate of the KL from the policy that sampled to the one updated, before the update. */
+  behaviourKl: finite.optional(),
   durationMs: finite,
   stats: z.record(z.string(), finite),
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { InboxCommand } from '../../streams/ports.ts'
 import { CascadeError, type VerifierAsked, verifierAsked } from '../../topics/index.ts'
-import { type EmbeddedLog, submit } from '../log/index.ts'
+import { type EmbeddedLog, livingWriterOf, submit } from '../log/index.ts'
 
 /** Commands that `cascade control` sends. */
 export const controlCommands = ['pause', 'resume', 'stop'] as const
@@ -10,13 +10,18 @@ const topic = 'control'
 export type ControlCommand = (typeof controlCommands)[number]
 
 const payloadSchema = z.discriminatedUnion('command', [
-  z.object({ command: z.enum(controlCommands) }),
+  z.object({
+    command: z.enum(controlCommands),
+    /** On `stop`: epoch of the opening that it was sent to. A stop ends one process; the next one must not meet it. */
+    opening: z.int().optional(),
+  }),
   z.object({ command: z.literal('verifier'), asked: verifierAsked }),
 ])
 
 /** Hands a command to the process that writes the log in `dir`; resolves with its id once it is durable. */
-export function submitCommand(dir: string, command: ControlCommand): Promise<string> {
-  return submit(dir, topic, { command })
+export async function submitCommand(dir: string, command: ControlCommand): Promise<string> {
+  const opening = command === 'stop' ? (await livingWriterOf(dir))?.epoch : undefined
+  return submit(dir, topic, { command, ...(opening === undefined ? {} : { opening }) })
 }
 
 /** The same with a change to a verifier's versions. */
@@ -24,16 +29,24 @@ export function submitVerifier(dir: string, asked: VerifierAsked): Promise<strin
   return submit(dir, topic, { command: 'verifier', asked })
 }
 
-/** The other side: what was submitted for the coordinator, in order, until the signal aborts. */
+/**
+ * The other side: what was submitted for the coordinator, in order, until the signal aborts. A stop that came too late for the process
+ * it was sent to is removed.
+ */
 export async function* receivedCommands(
-  log: Pick<EmbeddedLog, 'inbox'>,
+  log: Pick<EmbeddedLog, 'inbox' | 'epoch' | 'commit'>,
   signal: AbortSignal,
   onUnknown: (error: CascadeError) => void = (error) => process.emitWarning(error),
 ): AsyncGenerator<InboxCommand> {
   for await (const entry of log.inbox(signal)) {
     const parsed = entry.topic === topic ? payloadSchema.safeParse(entry.payload) : undefined
-    if (parsed?.success) yield { id: entry.id, ...parsed.data }
-    else {
+    if (parsed?.success) {
+      const { data } = parsed
+      if (data.command === 'verifier') yield { id: entry.id, ...data }
+      else if (data.opening === undefined || data.opening === log.epoch) {
+        yield { id: entry.id, command: data.command }
+      } else await log.commit({ append: [], settle: [], inbox: [entry.id] })
+    } else {
       const expected = `expected a command, one of ${controlCommands.join(', ')}, got one for ${entry.topic}`
       onUnknown(
         new CascadeError('RECORD_INVALID', `inbox entry ${entry.id}: ${expected}; a newer build sent it`),

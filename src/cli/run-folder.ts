@@ -80,17 +80,20 @@ export async function createRun(dir: string, manifest: Manifest): Promise<void> 
     )
   }
   await refuseExisting(dir)
-  const temporary = join(dir, `.${manifestFile}.tmp`)
+  await writeWhole(dir, manifestFile, manifest)
+}
+
+/** Writes a JSON file of a run folder such that under its name it is whole or absent, whatever happens. @throws `RUN_DIR_UNUSABLE` */
+export async function writeWhole(dir: string, name: string, value: unknown): Promise<void> {
+  const temporary = join(dir, `.${name}.tmp`)
   try {
-    await writeFile(temporary, `${JSON.stringify(manifest, null, 2)}\n`, { flush: true })
-    await rename(temporary, join(dir, manifestFile))
+    await writeFile(temporary, `${JSON.stringify(value, null, 2)}\n`, { flush: true })
+    await rename(temporary, join(dir, name))
     await syncFolder(dir)
   } catch (cause) {
-    throw new CascadeError(
-      'RUN_DIR_UNUSABLE',
-      `${dir}: cannot write ${manifestFile}: ${(cause as Error).message}`,
-      { cause },
-    )
+    throw new CascadeError('RUN_DIR_UNUSABLE', `${dir}: cannot write ${name}: ${(cause as Error).message}`, {
+      cause,
+    })
   }
 }
 

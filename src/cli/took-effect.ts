@@ -19,6 +19,7 @@ export async function tookEffect(
   id: string,
   timeoutMs: number,
   signal: AbortSignal,
+  otherwise = 'it stays submitted and takes effect as soon as the run gets to it',
 ): Promise<Envelope<Control>> {
   const found = new AbortController()
   const late = AbortSignal.timeout(Math.ceil(timeoutMs))
@@ -37,7 +38,6 @@ export async function tookEffect(
   }
   throw new CascadeError(
     'CONTROL_TIMEOUT',
-    `${dir}: expected the command to take effect within ${timeoutMs / 1000} s, got no word of it; it stays submitted ` +
-      `and takes effect as soon as the run gets to it`,
+    `${dir}: expected the command to take effect within ${timeoutMs / 1000} s, got no word of it; ${otherwise}`,
   )
 }

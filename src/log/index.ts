@@ -1,3 +1,3 @@
 export type { EmbeddedLog, LogOptions, Retained } from './embedded/contract.ts'
 export { type InboxEntry, submit } from './embedded/inbox.ts'
-export { openLog, writingProcess } from './embedded/open.ts'
+export { livingWriterOf, openLog, writingProcess } from './embedded/open.ts'

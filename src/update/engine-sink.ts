@@ -1,6 +1,6 @@
 import type { Clock, UpdateSink } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint, type GradientBatch, type Update } from '../../topics/index.ts'
-import type { StepResult } from '../model/engine/index.ts'
+import type { MicroBatch, StepResult } from '../model/engine/index.ts'
 import { tokenizer } from '../model/tokenizer/index.ts'
 import { encodeCheckpoint } from '../model/weights/checkpoint.ts'
 import type { VersionedEngine } from '../policy/versioned-engine.ts'
@@ -13,7 +13,7 @@ export interface EngineSinkOptions {
   writerEpoch: number
   clock: Clock
   /** Committed checkpoints so far, in order. */
-  checkpoints: readonly Pick<Checkpoint, 'id' | 'reason'>[]
+  checkpoints: readonly Kept[]
   /** `interval` checkpoints to keep besides those of stages; up to two more stand while they are being committed. */
   keepLast: number
   /** Stage whose batches are being applied, and whose KL reference is loaded, where a restart is in its middle. */
@@ -78,7 +78,8 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
         lr: settings.lr,
         tokens: result.tokens,
         rows: micro.reduce((sum, m) => sum + m.rows, 0),
-        staleness: 0,
+        staleness: batch.staleness ?? 0,
+        ...(batch.staleness === undefined ? {} : { behaviourKl: behaviourKl(micro, result) }),
         durationMs: Math.max(0, clock.now() - begun),
         stats: batch.stats,
       }
@@ -95,7 +96,7 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
         },
       ]
       const stored = await store.write(version, options.writerEpoch, files)
-      written.push({ id: stored.id, reason: at.reason })
+      written.push({ ...at, id: stored.id })
       await store.prune(keptOf(written, options.keepLast + 2))
       const weights = stored.files.find((f) => f.name === 'model.safetensors')!
       return {
@@ -115,6 +116,18 @@ export function engineSink(options: EngineSinkOptions): UpdateSink {
   }
 }
 
+/**
+ * Mean over the trained tokens of `r - 1 - log r`, `r` being the ratio to the policy that sampled: the k3 estimate of the KL from that
+ * one (Schulman, Approximating KL Divergence, 2020), put together from sums that the step has anyway. Rounding alone takes it below 0.
+ */
+function behaviourKl(micro: readonly MicroBatch[], { ratioMean, nll, tokens }: StepResult): number {
+  let old = 0
+  for (const { lossMask, oldLogprobs } of micro) {
+    for (let i = 0; i < lossMask.length; i++) if (lossMask[i] === 1) old += oldLogprobs?.[i] ?? 0
+  }
+  return tokens === 0 ? 0 : Math.max(0, ratioMean - 1 + nll + old / tokens)
+}
+
 /** What a step over no token measures. */
 const untrained: StepResult = Object.freeze({
   loss: 0,
@@ -128,8 +141,12 @@ const untrained: StepResult = Object.freeze({
   tokens: 0,
 })
 
-/** Every checkpoint of a stage's end, and the newest `count` of the others. */
-export function keptOf(written: readonly Pick<Checkpoint, 'id' | 'reason'>[], count: number): Set<string> {
-  const newest = written.filter((c) => c.reason === 'interval').slice(-count)
-  return new Set([...written.filter((c) => c.reason !== 'interval'), ...newest].map((c) => c.id))
+/** A checkpoint as far as it counts for which ones are kept. */
+export type Kept = Pick<Checkpoint, 'id' | 'reason' | 'gradientBatchOffset'>
+
+/** What a run began with, in the middle of a stage or not, every checkpoint of a stage's end, and the newest `count` of the others. */
+export function keptOf(written: readonly Kept[], count: number): Set<string> {
+  const passing = (c: Kept) => c.reason === 'interval' && c.gradientBatchOffset > 0
+  const newest = written.filter(passing).slice(-count)
+  return new Set([...written.filter((c) => !passing(c)), ...newest].map((c) => c.id))
 }

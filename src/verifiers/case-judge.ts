@@ -1,5 +1,5 @@
 import type { Verdict } from '../../streams/ports.ts'
-import { type KindEntry, openKind } from './kinds.ts'
+import { type KindEntry, openKind, targetOf } from './kinds.ts'
 import { type Judged, type Limits, Pool } from './pool/index.ts'
 
 export interface CaseJudgeOptions {
@@ -17,23 +17,27 @@ export interface PooledJudge extends AsyncDisposable {
 /**
  * A kind that only computes is spread over processes, which are held to the limits; one that brings its own workers is called here.
  *
- * @throws what the kind's module throws
+ * @throws what the kind's module throws, and VERIFIER_FAILED where its processes cannot start
  */
 export async function openCaseJudge(entry: KindEntry, options: CaseJudgeOptions): Promise<PooledJudge> {
   const { flags, jobs, limits } = options
-  const { work } = await entry.load()
+  const kind = await entry.load()
+  await kind.check?.(flags)
+  const work = typeof kind.work === 'function' ? kind.work(flags) : kind.work
   if (work === 'pure') {
-    // Type stripping leaves the extension as it is, the build does not.
-    const file = import.meta.url.endsWith('.ts') ? './kinds.ts' : './kinds.js'
-    const module = new URL(file, import.meta.url).href
-    const target = { module, name: openKind.name, options: { kind: entry.name, flags, jobs: 1 } }
-    const pool = new Pool(target, { size: jobs, limits })
+    const pool = new Pool(targetOf(entry.name, flags), { size: jobs, limits })
+    try {
+      await pool.started
+    } catch (error) {
+      await pool[Symbol.asyncDispose]()
+      throw error
+    }
     return {
       submit: (value, signal) => pool.submit(value, signal),
       [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
     }
   }
-  const judge = await openKind({ kind: entry.name, flags, jobs })
+  const judge = await openKind({ kind: entry.name, flags, jobs, limits })
   return {
     async submit(value, signal) {
       const began = performance.now()

@@ -11,13 +11,19 @@ export interface KindOptions {
   /** Cases that are judged at the same time. */
   readonly jobs: number
   /** Flags that only one kind has, such as `bare` or `model`, by name. */
-  readonly flags: Readonly<Record<string, unknown>>
+  readonly flags: KindFlags
+  /** Of one judgement, for a kind that brings its own workers. */
+  readonly limits?: { readonly wallMs: number; readonly memoryMb: number }
 }
+
+export type KindFlags = Readonly<Record<string, unknown>>
 
 /** Judges cases one by one; `jobs` calls may wait at the same time. Never throws for what a case holds. */
 export interface CaseJudge<C extends Case> extends AsyncDisposable {
   judge(given: C, signal: AbortSignal): Verdict | Promise<Verdict>
 }
+
+export type Work = 'pure' | 'pooled'
 
 /** A verifier of whole cases: what `cascade verify` scores files with and `cascade verify serve` serves. */
 export interface CaseKind<C extends Case = Case> {
@@ -27,8 +33,14 @@ export interface CaseKind<C extends Case = Case> {
   readonly schema: z.ZodType<C>
   /**
    * `pure`: judges on the calling thread without I/O, so that the caller spreads the cases over processes of its own. `pooled`: brings
-   * its own workers.
+   * its own workers. A function where flags decide.
    */
-  readonly work: 'pure' | 'pooled'
+  readonly work: Work | ((flags: KindFlags) => Work)
+  /**
+   * Looks at the flags before anything is opened, and reads no more than small files.
+   *
+   * @throws CascadeError naming the flag or file
+   */
+  check?(flags: KindFlags): Promise<void>
   open(options: KindOptions): Promise<CaseJudge<C>>
 }

@@ -1,6 +1,6 @@
 import { CascadeError } from '../../topics/index.ts'
-import type { Case, CaseKind } from './case-kind.ts'
-import type { Judge } from './pool/index.ts'
+import type { Case, CaseKind, KindOptions } from './case-kind.ts'
+import type { Judge, Target } from './pool/index.ts'
 
 /** A kind of case by name. Its module is loaded only when it is used. */
 export interface KindEntry {
@@ -37,7 +37,7 @@ export const kinds: readonly KindEntry[] = [
   {
     name: 'patch',
     summary: 'a code change against the reference change, without running it',
-    flags: [],
+    flags: ['embedding', 'pooling', 'semanticWeight', 'judgeUrl', 'judgeModel', 'judgeKeyEnv'],
     load: async () => (await import('./patch/index.ts')).patchKind,
   },
   {
@@ -60,12 +60,18 @@ export interface KindTarget {
   readonly flags: Readonly<Record<string, unknown>>
   /** Cases that one judge is given at the same time. */
   readonly jobs: number
+  readonly limits?: KindOptions['limits']
+}
+
+/** What a {@link Pool} opens to judge cases of a kind, one at a time in each process. */
+export function targetOf(kind: string, flags: KindOptions['flags']): Target {
+  return { module: import.meta.url, name: openKind.name, options: { kind, flags, jobs: 1 } }
 }
 
 /** A judge of whole cases, as {@link Pool} runs it in a process of its own: what is no case of the kind is an error. */
-export async function openKind({ kind: name, flags, jobs }: KindTarget): Promise<Judge> {
+export async function openKind({ kind: name, flags, jobs, limits }: KindTarget): Promise<Judge> {
   const kind = await kindNamed(name).load()
-  const judge = await kind.open({ jobs, flags })
+  const judge = await kind.open({ jobs, flags, limits })
   return {
     judge(request, signal) {
       const given = kind.schema.safeParse(request)

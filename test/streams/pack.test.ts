@@ -106,6 +106,24 @@ describe('a step of groups', () => {
     expect(rowsOf(batch!).sort(byTokens)).toEqual(expected.sort(byTokens))
   })
 
+  test('off-policy it takes rollouts of other versions, with their log-probabilities and the bounds of the step', async () => {
+    const stage = rlStage({})
+    const { listed } = await group(stage, 0, [0, 1], [], 1)
+    await step([listed], { offPolicy: { staleness: 2, clipLow: 0.2, clipHigh: 0.25 } })
+    const [batch] = await packed(log, stage)
+    expect(rowsOf(batch!).every((r) => r.old !== undefined)).toBe(true)
+    expect(batch).toMatchObject({ staleness: 2, options: { clipLow: 0.2, clipHigh: 0.25 } })
+    // Those bounds are all of them, also where the stage has others.
+    log = new MemoryLog()
+    say = controlWriter()
+    const clipping = rlStage({ clipLow: 0.1, clipHigh: 0.3 })
+    const again = await group(clipping, 0, [0, 1], [], 1)
+    await step([again.listed], { offPolicy: { staleness: 2, clipHigh: 0.25 } })
+    const [other] = await packed(log, clipping)
+    expect(other!.options).toMatchObject({ clipHigh: 0.25 })
+    expect(other!.options).not.toHaveProperty('clipLow')
+  })
+
   test('with clipping the log-probabilities that were sampled with go along', async () => {
     const stage = rlStage({ clipHigh: 0.28 })
     const { listed } = await group(stage, 0, [1, 0])

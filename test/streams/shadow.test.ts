@@ -54,13 +54,16 @@ interface Started {
   stop(): Promise<void>
 }
 
-function started(log: MemoryLog, candidate: () => Candidate | undefined): Started {
+function started(log: MemoryLog, candidate: () => Candidate | undefined, now = 0): Started {
   const stop = new AbortController()
   const asked: [string, VerifierAsked][] = []
   const running = runShadow(log, {
     domains: [domain],
-    candidates: { candidate: (name) => (name === 'sum' ? candidate() : undefined) },
-    clock: { now: () => 0 },
+    candidates: {
+      candidate: (name) => (name === 'sum' ? candidate() : undefined),
+      staged: () => [candidate()].filter((c) => c !== undefined),
+    },
+    clock: { now: () => now },
     ask: (id, a) => void asked.push([id, a]),
     signal: stop.signal,
   }).catch((error: unknown) => {
@@ -164,4 +167,52 @@ test('a candidate with too many errors is withdrawn', async () => {
     action: 'withdraw',
     reason: '0.0 % flips and 100.0 % errors in 20 rollouts',
   })
+})
+
+/** Where the first page of rewards that is asked for begins. */
+class Watched extends MemoryLog {
+  begun: number | undefined
+
+  override async fetch<T>(...[topic, from, limit]: Parameters<MemoryLog['fetch']>) {
+    if (topic.name === rewards(domain).name) this.begun ??= from
+    return super.fetch<T>(topic as never, from, limit)
+  }
+}
+
+const later = 10_000_000
+
+test.each([
+  ['without a candidate at the end of what is old', undefined, 4],
+  // The reward at offset n was written at 2 n + 2.
+  ['with one at what was rewarded since it was staged', 5, 2],
+  ['with one that was staged before all at the beginning', 0, 0],
+])('a start begins %s', async (_, since, expected) => {
+  const log = new Watched()
+  for (let i = 0; i < 4; i++) await rewarded(log, `g${i}`, 0, 1)
+  const verifier = verifierOf(() => one)
+  const candidate = since === undefined ? undefined : { verifier, change: 'c', since, rule: undefined }
+  const first = started(log, () => candidate, later)
+  await until(async () => log.begun !== undefined && (await recorded(log)).length === 4 - expected)
+  await first.stop()
+  expect(log.begun).toBe(expected)
+  // What it has judged it does not read again.
+  log.begun = undefined
+  const second = started(log, () => candidate, later)
+  await until(async () => log.begun !== undefined)
+  await second.stop()
+  expect(log.begun).toBe(4)
+  expect(await recorded(log)).toHaveLength(4 - expected)
+})
+
+test('a change of the last minute may not be known yet: its rewards are looked at', async () => {
+  const log = new Watched()
+  for (let i = 0; i < 4; i++) await rewarded(log, `g${i}`, 0, 1)
+  let candidate: Candidate | undefined
+  const running = started(log, () => candidate, 60_000 + 5)
+  await until(async () => log.begun !== undefined)
+  expect(log.begun).toBe(2)
+  candidate = { verifier: verifierOf(() => one), change: 'c', since: 7, rule: undefined }
+  await rewarded(log, 'g4', 0, 1)
+  await until(async () => (await recorded(log)).length > 0)
+  await running.stop()
 })

@@ -1,4 +1,4 @@
-import { asyncScheduler, from, lastValueFrom, Subject, toArray } from 'rxjs'
+import { asyncScheduler, from, lastValueFrom, of, Subject, toArray, VirtualTimeScheduler } from 'rxjs'
 import type { RunHelpers } from 'rxjs/testing'
 import { describe, expect, test } from 'vitest'
 import { hashRollout } from '../../streams/hash-rollout.ts'
@@ -252,6 +252,25 @@ describe('an error is not a zero', () => {
       expect(tries).toBe(attempts)
     },
   )
+
+  test('between its tries it waits, longer each time, by the random source', () => {
+    const scheduler = new VirtualTimeScheduler()
+    const at: number[] = []
+    const failing = verifier(() => {
+      at.push(scheduler.now())
+      // A promise settles outside of virtual time.
+      throw new Error('boom')
+    })
+    const draws = [0, 0.5, 0.25]
+    const backoff = { baseMs: 100, maxMs: 300, random: () => draws.shift()! }
+    const lost: unknown[] = []
+    of(delivery(7))
+      .pipe(verify(only(failing), options({ attempts: 4, backoff, scheduler })))
+      .subscribe((out) => lost.push(rewardOf(out.value)))
+    scheduler.flush()
+    expect(at).toEqual([0, 50, 50 + 150, 50 + 150 + 187.5])
+    expect(lost).toMatchObject([{ kind: 'member-lost', attempts: 4 }])
+  })
 
   test('one that recovers is a reward that names its attempts', async () => {
     let tries = 0

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Engine } from '../../src/model/engine/index.ts'
 import { keptOf } from '../../src/update/engine-sink.ts'
+import { trainingBatch } from '../../src/update/training-batch.ts'
 import { checkpoints, type GradientBatch, updates } from '../../topics/index.ts'
 import { batch, bitsOf, folder, sinkOn, smallEngine } from './helpers.ts'
 
@@ -23,11 +24,14 @@ beforeEach(() => engine.initialise(1))
 
 test('every checkpoint of a stage is kept, and the newest of the others', () => {
   const written = ['initial', 'interval', 'interval', 'stage-end', 'interval', 'interval'] as const
-  const list = written.map((reason, i) => ({ id: String(i), reason }))
+  const list = written.map((reason, i) => ({ id: String(i), reason, gradientBatchOffset: i }))
   expect(keptOf(list, 1)).toEqual(new Set(['0', '3', '5']))
   expect(keptOf(list, 3)).toEqual(new Set(['0', '3', '2', '4', '5']))
   expect(keptOf(list, 9).size).toBe(6)
   expect(keptOf([], 2)).toEqual(new Set())
+  // A run that trains on from the middle of another's stage begins with one of those.
+  const first = { id: 'first', reason: 'interval', gradientBatchOffset: 0 } as const
+  expect(keptOf([first, ...list], 1)).toEqual(new Set(['first', '0', '3', '5']))
 })
 
 test('an update says what it was made of, and moves weights and version', async () => {
@@ -137,4 +141,25 @@ test('a checkpoint says where it is and what it covers; older ones of intervals 
   for (const gone of written.slice(1, -3)) {
     await expect(store.read(gone)).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' })
   }
+})
+
+test('off-policy it says how far away the policy is that sampled', async () => {
+  const { sink } = sinkOn(engine, run.path)
+  const given = batch(1)
+  const [micro] = given.microBatches
+  const { logProbs } = await engine.score(trainingBatch(micro!), 1)
+  const shift = (i: number) => [0.5, -0.25, 0, 0.125][i % 4]!
+  const oldLogprobs = Float32Array.from(logProbs, (l, i) => l + shift(i))
+  const trained = [...micro!.lossMask.keys()].filter((i) => micro!.lossMask[i] === 1)
+  const mean = (of: (log: number) => number) =>
+    trained.reduce((sum, i) => sum + of(-shift(i)), 0) / trained.length
+  const off = { ...given, staleness: 3, microBatches: [{ ...micro!, oldLogprobs }] }
+  const update = updates.schema.parse(await sink.apply(off, 0))
+  expect(update.staleness).toBe(3)
+  expect(update.ratioMean).toBeCloseTo(mean(Math.exp), 5)
+  expect(update.behaviourKl).toBeCloseTo(
+    mean((log) => Math.exp(log) - 1 - log),
+    5,
+  )
+  expect((await sink.apply(batch(2), 1)).behaviourKl).toBeUndefined()
 })

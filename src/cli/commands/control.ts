@@ -16,6 +16,9 @@ const effects = {
   stop: 'stopping: continue it with cascade run --resume',
 } as const
 
+const lateStop =
+  'the process that writes the run now stops as soon as it gets to it; if it ends first, the next one goes on'
+
 export const register: Register = (program, context) => {
   program
     .command('control')
@@ -35,7 +38,14 @@ async function act(open: OpenRun, command: ControlCommand, flags: Flags, context
   const from = await log.offset(control.name, 'latest')
   await refuseIdle(dir)
   const id = await submitCommand(logFolder(dir), command)
-  const { offset } = await tookEffect(open, from, id, flags.timeout * 1000, context.signal)
+  const { offset } = await tookEffect(
+    open,
+    from,
+    id,
+    flags.timeout * 1000,
+    context.signal,
+    ...(command === 'stop' ? [lateStop] : []),
+  )
   const result = { run: manifest.runId, command, id, offset }
   context.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : `${effects[command]}\n`)
 }

@@ -135,7 +135,7 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
     )
   }
   if (manifest.rescored) {
-    const got = `the rollouts of ${manifest.rescored.run} judged again`
+    const got = `the rollouts of ${manifest.rescored.run} judged again; the replay with --train that wrote it goes on with its training, and model.init trains on from its checkpoints`
     throw new CascadeError('USAGE', `${dir}: expected a run that was trained, got ${got}`)
   }
   if (flags.seed !== undefined && flags.seed !== manifest.seed) refuse('--seed', manifest.seed, flags.seed)

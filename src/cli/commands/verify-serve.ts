@@ -2,12 +2,12 @@ import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import { CascadeError } from '../../../topics/index.ts'
 import { openCaseJudge } from '../../verifiers/case-judge.ts'
-import type { Case, CaseKind, KindOptions } from '../../verifiers/case-kind.ts'
+import type { Case, CaseKind, KindFlags } from '../../verifiers/case-kind.ts'
 import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
 import { servedKind, serveVerifier } from '../../verifiers/remote/index.ts'
 import type { Context } from '../command.ts'
 import { print } from '../output/print.ts'
-import { addKindFlags, kindFlagsOf } from '../verify/kind-flags.ts'
+import { flagsOf } from '../verify/kind-flags.ts'
 
 interface Flags extends Record<string, unknown> {
   host: string
@@ -20,7 +20,7 @@ interface Flags extends Record<string, unknown> {
 
 /** `cascade verify serve`: one kind as a reward server, until Ctrl-C. */
 export function registerServe(verify: Command, context: Context): void {
-  const command = verify
+  verify
     .command('serve')
     .description('Serve a verifier over HTTP as a reward server, until Ctrl-C (exit code 0).')
     .argument('<kind>', `one of ${kinds.map((kind) => kind.name).join(', ')}`)
@@ -29,7 +29,6 @@ export function registerServe(verify: Command, context: Context): void {
     .option('--jobs <n>', 'judging processes', wholeNumber, availableParallelism())
     .option('--timeout <ms>', 'a judgement that takes longer is an error', wholeNumber, 10_000)
     .option('--memory <mb>', 'memory of a judging process', wholeNumber, 1_024)
-  addKindFlags(command)
     .option('--json', 'one JSON object once it listens: {url, verifier, version}')
     .addHelpText(
       'after',
@@ -42,9 +41,10 @@ export function registerServe(verify: Command, context: Context): void {
 
 async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<void> {
   const { signal, stdout, stderr } = context
-  const kind = await pooled(entry, flags, kindFlagsOf(entry, flags, context.cwd))
+  const own = flagsOf(entry, flags, context)
+  const kind = await pooled(entry, own, flags)
   const label = entry.label === undefined ? {} : { labelField: entry.label }
-  const served = await servedKind(kind, { jobs: flags.jobs, flags: {}, ...label })
+  const served = await servedKind(kind, { jobs: flags.jobs, flags: own, ...label })
   const { host, port: wanted } = flags
   const server = await serveVerifier(served, { host, port: wanted }).catch(async (cause: unknown) => {
     await served[Symbol.asyncDispose]()
@@ -71,7 +71,7 @@ async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<
 }
 
 /** The kind, judged in processes of their own. */
-async function pooled(entry: KindEntry, flags: Flags, own: KindOptions['flags']): Promise<CaseKind<Case>> {
+async function pooled(entry: KindEntry, own: KindFlags, flags: Flags): Promise<CaseKind<Case>> {
   const kind = await entry.load()
   return {
     ...kind,

@@ -9,7 +9,7 @@ import { openCaseJudge } from '../../verifiers/case-judge.ts'
 import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
 import type { Context, Register } from '../command.ts'
 import { print } from '../output/print.ts'
-import { addKindFlags, kindFlagsOf } from '../verify/kind-flags.ts'
+import { addKindFlags, flagsOf } from '../verify/kind-flags.ts'
 import { readCases, scoreCases } from '../verify/score-file.ts'
 import { Tally } from '../verify/tally.ts'
 import { registerServe } from './verify-serve.ts'
@@ -37,13 +37,13 @@ export const register: Register = (program, context) => {
     .option('--jobs <n>', 'cases that are judged at the same time', wholeNumber, availableParallelism())
     .option('--timeout <ms>', 'a case that takes longer is an error', wholeNumber, 10_000)
     .option('--memory <mb>', 'memory of a judging process', wholeNumber, 1_024)
-  addKindFlags(command)
     .option('--json', 'counts and rate as one JSON object')
     .addHelpText(
       'after',
       `\nKinds:${list}\n\nExits with 1 where a case ended in an error; an error is no score.\n\nExample:\n  $ cascade verify math --in cases.jsonl --out verdicts.jsonl --jobs 2`,
     )
     .action((name: string, flags: Flags) => verify(kindNamed(name), flags, context))
+  addKindFlags(command)
   registerServe(command, context)
 }
 
@@ -52,7 +52,7 @@ async function verify(entry: KindEntry, flags: Flags, context: Context): Promise
   const [input, output] = [file(flags, 'in'), file(flags, 'out')]
   const { version } = await entry.load()
   const options = {
-    flags: kindFlagsOf(entry, flags, cwd),
+    flags: flagsOf(entry, flags, context),
     jobs: flags.jobs,
     limits: { wallMs: flags.timeout, memoryMb: flags.memory },
   }

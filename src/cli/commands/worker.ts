@@ -16,7 +16,7 @@ import { CheckpointStore } from '../../update/checkpoint-store.ts'
 import { restoreSink } from '../../update/restore.ts'
 import type { Context, Register } from '../command.ts'
 import { logFolder, runFolder } from '../open-run.ts'
-import { clock, planOf, windowOf } from '../run/assemble.ts'
+import { backoff, clock, planOf, windowOf } from '../run/assemble.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
 import { openRunVerifiers } from '../run/open-verifiers.ts'
 import { type Manifest, readManifest } from '../run-folder.ts'
@@ -65,7 +65,7 @@ async function work(role: RoleName, dir: string, manifest: Manifest, context: Co
       break
     case 'verify': {
       await using verifiers = await openRunVerifiers(log, dir, config, signal)
-      await runVerify(log, verifiers, { ...options, ...config.verify, scheduler: asyncScheduler })
+      await runVerify(log, verifiers, { ...options, ...config.verify, backoff, scheduler: asyncScheduler })
       break
     }
     case 'group':

@@ -147,7 +147,10 @@ export function groupsOf(terminal: readonly Reward[]): Map<string, GroupMembers>
 }
 
 /** What a replay may read: rollouts and demonstrations as they are stored, outcomes as they were rebuilt, and nothing else. */
-function replayReads(log: TopicLog, outcomes: ReadonlyMap<number, GroupOutcome>): Pick<TopicLog, 'fetch'> {
+export function replayReads(
+  log: TopicLog,
+  outcomes: ReadonlyMap<number, GroupOutcome>,
+): Pick<TopicLog, 'fetch'> {
   return {
     async fetch(topic, from, limit) {
       if (topic.name.startsWith('rollouts.') || topic.name === 'demonstrations') {

@@ -58,16 +58,28 @@ export async function recordedPlan(
     )
   }
   const all = await committed(dir, log, signal)
-  const start = all.findLast((c) => c.version <= begin.baseVersion && isThere(dir, c))
-  if (!start) {
-    throw new CascadeError(
-      'CHECKPOINT_NOT_FOUND',
-      `${dir}: expected the files of a checkpoint of version ${begin.baseVersion}, from which step ${begin.stage}/${begin.step} began, or of an earlier one, got none`,
-    )
-  }
-  const steps = closed.filter(
-    (c) => c.version > c.baseVersion && c.baseVersion >= start.version && range.order(c) <= high,
+  const start = startOf(dir, all, begin)
+  const steps = updatesSince(
+    start,
+    closed.filter((c) => range.order(c) <= high),
   )
+  const before = steps.length - updated.length
+  return { start, checkpoints: all, steps, before, without: inRange.length - updated.length }
+}
+
+/** The newest checkpoint at or before the version that a step began from whose files are there. @throws `CHECKPOINT_NOT_FOUND` */
+export function startOf(dir: string, committed: readonly Checkpoint[], begin: BatchClosed): Checkpoint {
+  const start = committed.findLast((c) => c.version <= begin.baseVersion && isThere(dir, c))
+  if (start) return start
+  throw new CascadeError(
+    'CHECKPOINT_NOT_FOUND',
+    `${dir}: expected the files of a checkpoint of version ${begin.baseVersion}, from which step ${begin.stage}/${begin.step} began, or of an earlier one, got none`,
+  )
+}
+
+/** Of closed steps those with an update since a checkpoint. @throws `STREAM_PROTOCOL` where one between them is missing */
+export function updatesSince(start: Checkpoint, closed: readonly BatchClosed[]): BatchClosed[] {
+  const steps = closed.filter((c) => c.version > c.baseVersion && c.baseVersion >= start.version)
   let version = start.version
   for (const step of steps) {
     if (step.baseVersion !== version) {
@@ -78,11 +90,10 @@ export async function recordedPlan(
     }
     version = step.version
   }
-  const before = steps.length - updated.length
-  return { start, checkpoints: all, steps, before, without: inRange.length - updated.length }
+  return steps
 }
 
-async function closedSteps(log: TopicLog, signal: AbortSignal): Promise<BatchClosed[]> {
+export async function closedSteps(log: TopicLog, signal: AbortSignal): Promise<BatchClosed[]> {
   const fence = new Fence()
   const closed: BatchClosed[] = []
   await follow(log, control, { from: 0, until: 'end', signal }, ({ value }) => {
@@ -92,12 +103,12 @@ async function closedSteps(log: TopicLog, signal: AbortSignal): Promise<BatchClo
 }
 
 /** By the log's records; by what the folders say of themselves where the log has none. */
-async function committed(dir: string, log: TopicLog, signal: AbortSignal): Promise<Checkpoint[]> {
+export async function committed(dir: string, log: TopicLog, signal: AbortSignal): Promise<Checkpoint[]> {
   const all: Checkpoint[] = []
   await follow(log, checkpoints, { from: 0, until: 'end', signal }, (r) => void all.push(r.value))
   return all.length > 0 ? all : storedCheckpoints(dir)
 }
 
-function isThere(dir: string, checkpoint: Checkpoint): boolean {
+export function isThere(dir: string, checkpoint: Checkpoint): boolean {
   return checkpoint.files.every((f) => existsSync(join(dir, checkpoint.path, f.name)))
 }

@@ -28,6 +28,9 @@ export interface AssembleOptions {
 
 export const clock = { now: () => Date.now() }
 
+/** Between the tries of a rollout whose verdict is an error. */
+export const backoff = { baseMs: 200, maxMs: 5_000, random: Math.random }
+
 /** Every part of a run in this process, as its config asks for them, with the weights as the log left them. */
 export async function assemble(options: AssembleOptions): Promise<CascadeOptions> {
   const { log, epoch, dir, manifest, engine, verifiers, probe, signal, onReapply } = options
@@ -64,7 +67,7 @@ export async function assemble(options: AssembleOptions): Promise<CascadeOptions
     credit: config.credit,
     plan: planOf(config),
     decodeRows: config.engine.decodeRows,
-    verify: config.verify,
+    verify: { ...config.verify, backoff },
     scheduler: asyncScheduler,
     clock,
     ...(probe === undefined ? {} : { probe }),

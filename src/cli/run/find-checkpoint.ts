@@ -11,6 +11,11 @@ import { CascadeError, type Checkpoint, checkpoints } from '../../../topics/inde
 export async function findCheckpoint(log: TopicLog, name: string, signal: AbortSignal): Promise<Checkpoint> {
   const all: Checkpoint[] = []
   await follow(log, checkpoints, { from: 0, until: 'end', signal }, (r) => void all.push(r.value))
+  return checkpointNamed(all, name, '--checkpoint')
+}
+
+/** The same among those that were committed, in order. `option` is what the name was given with. */
+export function checkpointNamed(all: readonly Checkpoint[], name: string, option: string): Checkpoint {
   if (name === 'latest' && all.length > 0) return all.at(-1)!
   const ofStage = all.findLast((c) => c.reason !== 'interval' && c.stage === name)
   if (ofStage) return ofStage
@@ -21,6 +26,6 @@ export async function findCheckpoint(log: TopicLog, name: string, signal: AbortS
   const known = ['latest', ...stages].join(', ')
   throw new CascadeError(
     'CHECKPOINT_NOT_FOUND',
-    `--checkpoint: expected ${known} or an id of topic checkpoints, got ${name}${matching.size > 1 ? `, which ${matching.size} ids begin with` : ''}`,
+    `${option}: expected ${known} or an id of topic checkpoints, got ${name}${matching.size > 1 ? `, which ${matching.size} ids begin with` : ''}`,
   )
 }

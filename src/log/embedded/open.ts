@@ -4,7 +4,7 @@ import type { EmbeddedLog, LogOptions } from './contract.ts'
 import { type Environment, mapped, markerFile, openEnvironment } from './environment.ts'
 import { Inbox } from './inbox.ts'
 import { Log } from './log.ts'
-import { claimWriter, livingWriter } from './writer-claim.ts'
+import { claimWriter, type LivingWriter, livingWriter } from './writer-claim.ts'
 
 const defaultMapBytes = 64 * 1024 ** 3
 
@@ -38,6 +38,11 @@ async function append(options: LogOptions, environment: Environment): Promise<Em
 
 /** The process that appends to the log in a folder now, if one does. @throws `LOG_CORRUPT` */
 export async function writingProcess(dir: string): Promise<number | undefined> {
+  return (await livingWriterOf(dir))?.pid
+}
+
+/** The same with the epoch of its opening. @throws `LOG_CORRUPT` */
+export async function livingWriterOf(dir: string): Promise<LivingWriter | undefined> {
   if (!existsSync(join(dir, markerFile))) return undefined
   const environment = openEnvironment({ dir, mode: 'read', mapBytes: defaultMapBytes })
   try {

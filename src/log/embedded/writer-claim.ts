@@ -16,8 +16,9 @@ export function claimWriter(environment: Environment): number {
   const { writer, path } = environment
   const started = processStart(process.pid) ?? 'unknown'
   return writer.transactionSync(() => {
-    const pid = livingWriter(environment)
-    if (pid !== undefined) {
+    const living = livingWriter(environment)
+    if (living) {
+      const { pid } = living
       throw new CascadeError(
         'RUN_LOCKED',
         `${path}: expected no other process to append, got process ${pid}`,
@@ -32,10 +33,17 @@ export function claimWriter(environment: Environment): number {
   })
 }
 
+/** A process that appends, and the epoch of its opening. */
+export interface LivingWriter {
+  readonly pid: number
+  readonly epoch: number
+}
+
 /** The process that holds the claim and lives; a process id given out again is another process. @throws `LOG_CORRUPT` */
-export function livingWriter({ writer, path }: Environment): number | undefined {
-  const claim = writer.get(key)
-  if (!claim || claim.length === 0) return undefined
+export function livingWriter({ writer, path }: Environment): LivingWriter | undefined {
+  const entry = writer.getEntry(key)
+  if (!entry || entry.value.length === 0) return undefined
+  const { value: claim, version: epoch = 0 } = entry
   const owner = ownerSchema.safeParse(parsed(claim))
   if (!owner.success) {
     throw new CascadeError(
@@ -43,7 +51,8 @@ export function livingWriter({ writer, path }: Environment): number | undefined 
       `${path}: expected the claim of a process, got ${claim.length} damaged bytes`,
     )
   }
-  return processStart(owner.data.pid) === owner.data.started ? owner.data.pid : undefined
+  const { pid, started } = owner.data
+  return processStart(pid) === started ? { pid, epoch } : undefined
 }
 
 function parsed(claim: Buffer): unknown {

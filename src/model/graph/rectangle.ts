@@ -2,8 +2,8 @@ import type { ModelConfig } from '../config.ts'
 import type { GraphBuilder, Value } from '../onnx/builder.ts'
 import type { AttentionAttrs } from './ops/attention.ts'
 import { headOrder } from './ops/heads.ts'
+import type { PrefixAttrs } from './ops/prefix.ts'
 import type { RopeAttrs, RopeTables } from './ops/rope.ts'
-import type { SharedAttentionAttrs } from './ops/shared-attention.ts'
 
 /** Rows of equal length: what the operators need to know of their shape. */
 export interface Rectangle {
@@ -52,22 +52,48 @@ export function rectangle(
   }
 }
 
-export function sharedShapes(
+/** How rows see the prompts that they share: keys and values get a prefix, and attention goes over both. */
+export interface SharedPrefix {
+  prefix: PrefixAttrs
+  attention: AttentionAttrs
+}
+
+/** @param bias `[G, 1, P]`: 0 at a prompt's tokens, a large negative number at its padding */
+export function sharedPrefix(
   g: GraphBuilder,
   rows: Rectangle,
   prompts: Rectangle,
   bias: Value,
-): SharedAttentionAttrs {
+): SharedPrefix {
   const { kvHeads, headDim } = rows.attention
+  const width = g.op('Mul', [prompts.time, g.i64([headDim])])
+  const copies = g.op('Div', [rows.batch, prompts.batch])
+  const places = g.op('Add', [prompts.time, rows.time])
   return {
-    ...rows.attention,
-    sharedQueryShape: shape(g, kvHeads, prompts.batch, -1, headDim),
-    sharedKeyShape: prompts.attention.keyShape,
-    sharedScoreShape: shape(g, kvHeads, prompts.batch, -1, prompts.time),
-    rowScoreShape: shape(g, kvHeads, rows.batch, -1, prompts.time),
-    keyCounts: shape(g, prompts.time, rows.time),
-    sharedBias: bias,
+    prefix: {
+      kvHeads,
+      headDim,
+      promptShape: shape(g, kvHeads, prompts.batch, 1, width),
+      copies: shape(g, 1, 1, copies, 1),
+      copiesShape: shape(g, kvHeads, prompts.batch, -1, width),
+      rowShape: shape(g, kvHeads, rows.batch, -1),
+      parts: shape(g, width, g.op('Mul', [rows.time, g.i64([headDim])])),
+    },
+    attention: {
+      ...rows.attention,
+      keyShape: shape(g, kvHeads, rows.batch, places, headDim),
+      bias: prefixedBias(g, rows, bias, copies),
+    },
   }
+}
+
+/** `[B, T * groups, P + T]`: a row's prompt's bias and then its own. */
+function prefixedBias(g: GraphBuilder, rows: Rectangle, bias: Value, copies: Value): Value {
+  const queries = g.op('Mul', [rows.time, g.i64([rows.attention.groups])])
+  const perRow = g.op('Expand', [g.op('Unsqueeze', [bias, g.i64([1])]), shape(g, 1, copies, queries, 1)])
+  const before = g.op('Reshape', [perRow, shape(g, rows.batch, queries, -1)])
+  const own = g.op('Expand', [rows.attention.bias, shape(g, rows.batch, 1, 1)])
+  return g.op('Concat', [before, own], { attrs: { axis: 2 } })
 }
 
 /** An int64 tensor of dimensions, each a number or itself int64 `[1]`. */

@@ -6,11 +6,11 @@ import { add, foldGain, scale, splitFirst } from './ops/elementwise.ts'
 import { embedding, pickRows } from './ops/gather.ts'
 import { headsLinear, joinLinear } from './ops/heads.ts'
 import { linear, linearTransposed } from './ops/linear.ts'
+import { prefix } from './ops/prefix.ts'
 import { rmsNorm } from './ops/rms-norm.ts'
 import { rope, ropeTables } from './ops/rope.ts'
-import { sharedAttention } from './ops/shared-attention.ts'
 import { swiglu } from './ops/swiglu.ts'
-import { type Rectangle, rectangle, sharedShapes } from './rectangle.ts'
+import { type Rectangle, rectangle, sharedPrefix } from './rectangle.ts'
 
 /**
  * The forward pass over whole sequences. Every row of `tokens [B, T]` starts at position 0 with a real token
@@ -115,7 +115,7 @@ function trunk(tape: Tape, config: ModelConfig, weights: Weights, inputs: RowInp
   })
   const rows = rectangle(g, config, inputs.tokens, tables, prompts?.positions)
   const shared = prompts && rectangle(g, config, prompts.tokens, tables)
-  const toShared = prompts && sharedShapes(g, rows, shared!, prompts.bias)
+  const before = prompts && sharedPrefix(g, rows, shared!, prompts.bias)
   let x = embed(inputs.tokens)
   let p = prompts && embed(prompts.tokens)
   const last = config.num_hidden_layers - 1
@@ -131,9 +131,8 @@ function trunk(tape: Tape, config: ModelConfig, weights: Weights, inputs: RowInp
       }
     }
     const { query, keys } = layer.projections(x, rows)
-    const seen = toShared
-      ? tape.call(sharedAttention, [query(), ...keys, ...context], toShared)
-      : tape.call(attention, [query(), ...keys], rows.attention)
+    const all = before ? keys.map((own, j) => tape.call(prefix, [context[j]!, own], before.prefix)) : keys
+    const seen = tape.call(attention, [query(), ...all], (before ?? rows).attention)
     x = layer.attended(x, seen, rows)
     if (i === last) x = tape.call(pickRows, [x, tape.constant(inputs.places)], null)
     x = layer.feedForward(x)

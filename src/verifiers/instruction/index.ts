@@ -8,7 +8,7 @@ export { instructionKinds } from './registry.ts'
 
 const name = 'instruction'
 /** Rises with every change of a verdict, also one that a library brings. */
-const version = '1'
+const version = '2'
 
 /** A response to a prompt with instructions that can be checked. */
 export const instructionCase = z.strictObject({

@@ -53,19 +53,16 @@ function unwrapped(text: string): Found | undefined {
   return /^\s*(?:\$|\\[[(]|\\f?boxe?d?)/.test(text) ? extract(text, ['latex']) : undefined
 }
 
+/** Words that no expression has: `So we get 5.` is a sentence, `x = 5 or y` may be none. */
+const prose =
+  /[a-zA-Z]{3,} [a-zA-Z]{2,}|\b(?:so|we|is|are|it|get|gets|gives|thus|hence|then|the|that|this)\b/i
+
 function answerOf(response: string, { notations }: MathOptions): Found | undefined {
   const text = response.trim()
   if (text.length < 40 && number.test(text)) return { text, place: 'whole' }
   const found = extract(response, notations)
   const surest = found && (found.place === 'boxed' || found.place === 'marker' || found.place === 'formula')
-  if (
-    surest ||
-    text === '' ||
-    text.includes('\n') ||
-    text.length > 400 ||
-    /[a-zA-Z]{3,} [a-zA-Z]{2,}/.test(text)
-  )
-    return found
+  if (surest || text === '' || text.includes('\n') || text.length > 400 || prose.test(text)) return found
   // A short text without prose: the whole of it is the answer.
   if (/^[A-Z0-9]{4,}$/.test(text) && !number.test(text)) return found
   return readable(text) ? { text, place: 'whole' } : found
@@ -78,8 +75,8 @@ function goldAnswer(gold: string, options: MathOptions): string {
   const text = formulas ? trimmed.replace(delimiters, ' ').trim() : trimmed
   if (text === '') throw new Unreadable('empty')
   const found = text.includes('####') || /\\f?boxed|\$|\\[[(]/.test(text) ? extract(text) : undefined
-  const prose = text.length > 200 && !found ? extract(text, options.notations) : found
-  const answer = prose?.text ?? text
+  const stated = text.length > 200 && !found ? extract(text, options.notations) : found
+  const answer = stated?.text ?? text
   if (answer.length > limits.answer) throw new Unreadable(`expected at most ${limits.answer} characters`)
   if (!balanced(answer)) throw new Unreadable('braces do not match')
   return answer

@@ -8,6 +8,9 @@ const maxEditLength = 2000
 /** About a second. */
 const maxWork = 1e7
 
+/** Only equal contents are a match: diffs can agree where a deleted file and an emptied one do not. */
+export const belowOne = 1 - Number.EPSILON
+
 export interface FileSimilarity {
   readonly path: string
   readonly ratio: number
@@ -15,33 +18,38 @@ export interface FileSimilarity {
   readonly unit?: 'lines'
 }
 
-/**
- * For each file that either side changes, how alike the two unified diffs of it are (three lines of context, without headers): a file that
- * only one side changes counts 0. Characters give way to lines where they take more than the allowed work.
- */
-export function compareChanges(
-  context: Files,
-  predicted: Files,
-  reference: Files,
-  options: SimilarityOptions,
-): FileSimilarity[] {
+/** A file that either side changes. */
+export interface FileChange {
+  readonly path: string
+  /** The unified diffs of both sides, without headers, where both change it and end up with different contents. */
+  readonly diffs?: readonly [predicted: string, reference: string]
+  /** Where there are none: whether both leave the file the same. */
+  readonly same?: boolean
+}
+
+/** Each file that either side changes, in the order of paths. */
+export function changesOf(context: Files, predicted: Files, reference: Files): FileChange[] {
   const ours = new Set(changedPaths(context, predicted))
   const theirs = new Set(changedPaths(context, reference))
   const paths = [...new Set([...ours, ...theirs])].sort()
   return paths.map((path) => {
-    if (!ours.has(path) || !theirs.has(path)) return { path, ratio: 0 }
+    if (!ours.has(path) || !theirs.has(path)) return { path, same: false }
     const before = context.get(path) ?? ''
     const [a, b] = [predicted.get(path), reference.get(path)]
-    if (a === b) return { path, ratio: 1 }
-    const diffs = [hunks(before, a ?? ''), hunks(before, b ?? '')] as const
+    return a === b ? { path, same: true } : { path, diffs: [hunks(before, a ?? ''), hunks(before, b ?? '')] }
+  })
+}
+
+/**
+ * How alike the two unified diffs of each file are (three lines of context, without headers): a file that only one side changes counts 0.
+ * Characters give way to lines where they take more than the allowed work.
+ */
+export function compareChanges(changes: readonly FileChange[], options: SimilarityOptions): FileSimilarity[] {
+  return changes.map(({ path, diffs, same }) => {
+    if (!diffs) return { path, ratio: same ? 1 : 0 }
     const alike = ratioWithin(...diffs, { maxWork, ...options })
-    // Only equal contents are a match: diffs can agree where a deleted file and an emptied one do not.
-    if (alike !== undefined) return { path, ratio: Math.min(alike, 1 - Number.EPSILON) }
-    return {
-      path,
-      ratio: Math.min(ratio(...diffs, { ...options, unit: 'lines' }), 1 - Number.EPSILON),
-      unit: 'lines',
-    }
+    if (alike !== undefined) return { path, ratio: Math.min(alike, belowOne) }
+    return { path, ratio: Math.min(ratio(...diffs, { ...options, unit: 'lines' }), belowOne), unit: 'lines' }
   })
 }
 

@@ -1,11 +1,5 @@
+export { type EmbeddedPatchOptions, embeddedPatch } from './embedded-patch.ts'
 export { judgedPatch, patchCriteria } from './judged-patch.ts'
-export {
-  type PatchCase,
-  type PatchOptions,
-  patch,
-  patchCase,
-  patchKind,
-  patchOptions,
-  patchTruth,
-} from './patch.ts'
+export { patchKind } from './kind.ts'
+export { type PatchCase, type PatchOptions, patch, patchCase, patchOptions, patchTruth } from './patch.ts'
 export { quickRatio, ratio, type SimilarityOptions } from './similarity.ts'

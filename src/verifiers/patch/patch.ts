@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import type { Verdict } from '../../../streams/ports.ts'
 import { CascadeError } from '../../../topics/index.ts'
-import type { CaseJudge, CaseKind, KindOptions } from '../case-kind.ts'
 import { badTruth, type RuleVerifier, ruleVerifier, type Samples } from '../judge.ts'
 import { applyEdits, changedPaths, type Files } from './apply-edits.ts'
-import { compareChanges } from './compare.ts'
+import { changesOf, compareChanges, type FileChange, type FileSimilarity } from './compare.ts'
 import { findEdits, MalformedPatch } from './find-edits.ts'
 
 export const patchTruth = z.strictObject({
@@ -14,7 +13,12 @@ export const patchTruth = z.strictObject({
   reference: z.string(),
 })
 
-export const patchCase = patchTruth.extend({ id: z.string(), response: z.string() })
+export const patchCase = patchTruth.extend({
+  id: z.string(),
+  response: z.string(),
+  /** The task, as text or as messages, for a judge to read. */
+  prompt: z.unknown().optional(),
+})
 export type PatchCase = z.infer<typeof patchCase>
 
 export const patchOptions = z.strictObject({
@@ -39,7 +43,7 @@ export type PatchOptions = z.input<typeof patchOptions>
  * files' diffs (arXiv 2502.18449). A response without any patch is unparsable. `detail.case` says which.
  */
 export function patch(given: PatchOptions = {}): RuleVerifier {
-  const options = checked(given)
+  const options = checkedOptions(given)
   const files = [
     'patch.ts',
     'find-edits.ts',
@@ -54,26 +58,15 @@ export function patch(given: PatchOptions = {}): RuleVerifier {
     sources: files.map((file) => new URL(file.replace(/\.ts$/, extension), import.meta.url).href),
     options,
     samples,
-    judge: (text, groundTruth) => judge(text, groundTruth, options),
+    judge: (text, groundTruth) => examine(text, groundTruth, options).verdict,
   })
 }
 
-export const patchKind: CaseKind<PatchCase> = {
-  name: 'patch',
-  version: '1',
-  schema: patchCase,
-  work: 'pure',
-  async open({ flags }: KindOptions): Promise<CaseJudge<PatchCase>> {
-    const names = Object.keys(patchOptions.shape)
-    const verifier = patch(Object.fromEntries(Object.entries(flags).filter(([name]) => names.includes(name))))
-    return {
-      judge: ({ response, context, reference }, signal) => {
-        signal.throwIfAborted()
-        return verifier.judge(response, { context, reference })
-      },
-      async [Symbol.asyncDispose]() {},
-    }
-  },
+/** What {@link patch} finds in a response; `changes` where the files end up neither as before nor as the reference leaves them. */
+export interface Examined {
+  readonly verdict: Verdict
+  readonly changes?: readonly FileChange[]
+  readonly files?: readonly FileSimilarity[]
 }
 
 const edit = (from: string, to: string) => `a.txt\n<<<<<<< SEARCH\n${from}\n=======\n${to}\n>>>>>>> REPLACE\n`
@@ -89,7 +82,8 @@ const samples: Samples = {
 /** Sources carry the name that this file has: `.ts` here, `.js` in the built package. */
 const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
 
-function checked(given: PatchOptions): z.infer<typeof patchOptions> {
+/** @throws CascadeError CONFIG_INVALID naming the option */
+export function checkedOptions(given: PatchOptions): z.infer<typeof patchOptions> {
   const parsed = patchOptions.safeParse(given)
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0]!
@@ -98,26 +92,25 @@ function checked(given: PatchOptions): z.infer<typeof patchOptions> {
   if (parsed.data.semantic) {
     throw new CascadeError(
       'CONFIG_INVALID',
-      `patch: semantic: expected none (lexical similarity), got ${parsed.data.semantic}, for which no model is configured (judgedPatch takes a judge)`,
+      `patch: semantic: expected none (lexical similarity), got ${parsed.data.semantic}, for which no model is configured (embeddedPatch takes an embedding model, judgedPatch a judge)`,
     )
   }
   return parsed.data
 }
 
-function judge(text: string, groundTruth: unknown, options: z.infer<typeof patchOptions>): Verdict {
+/** @throws what only a fault of this code throws */
+export function examine(text: string, groundTruth: unknown, options: z.infer<typeof patchOptions>): Examined {
   const truth = patchTruth.safeParse(groundTruth)
   if (!truth.success) {
     const { path, message } = truth.error.issues[0]!
-    return badTruth('patch', `${path.join('.') || '(value)'}: ${message}`)
+    return { verdict: badTruth('patch', `${path.join('.') || '(value)'}: ${message}`) }
   }
   const context: Files = new Map(Object.entries(truth.data.context))
   const reference = referenceFiles(context, truth.data.reference)
-  if (typeof reference === 'string') return badTruth('patch', `reference: ${reference}`)
+  if (typeof reference === 'string') return { verdict: badTruth('patch', `reference: ${reference}`) }
   const { formatPenalty, fuzz, unit, autojunk, maxEdits, maxResponse } = options
-  const malformed = (reason: string, message: string): Verdict => ({
-    outcome: 'score',
-    score: formatPenalty,
-    detail: { case: 'malformed', reason, message },
+  const malformed = (reason: string, message: string): Examined => ({
+    verdict: { outcome: 'score', score: formatPenalty, detail: { case: 'malformed', reason, message } },
   })
   if (text.length > maxResponse) {
     return malformed('too-long', `expected at most ${maxResponse} characters, got ${text.length}`)
@@ -125,8 +118,9 @@ function judge(text: string, groundTruth: unknown, options: z.infer<typeof patch
   let predicted: Files
   try {
     const edits = findEdits(text)
-    if (edits.length === 0)
-      return { outcome: 'unparsable', score: formatPenalty, detail: { case: 'no-patch' } }
+    if (edits.length === 0) {
+      return { verdict: { outcome: 'unparsable', score: formatPenalty, detail: { case: 'no-patch' } } }
+    }
     if (edits.length > maxEdits) {
       return malformed('too-many', `expected at most ${maxEdits} edits, got ${edits.length}`)
     }
@@ -136,12 +130,19 @@ function judge(text: string, groundTruth: unknown, options: z.infer<typeof patch
     throw error
   }
   if (changedPaths(context, predicted).length === 0) {
-    return { outcome: 'score', score: 0, detail: { case: 'unchanged' } }
+    return { verdict: { outcome: 'score', score: 0, detail: { case: 'unchanged' } } }
   }
-  const files = compareChanges(context, predicted, reference, { unit, autojunk })
-  const exact = files.every((file) => file.ratio === 1)
+  const changes = changesOf(context, predicted, reference)
+  const files = compareChanges(changes, { unit, autojunk })
+  if (files.every((file) => file.ratio === 1)) {
+    return { verdict: { outcome: 'score', score: 1, detail: { case: 'exact', files } } }
+  }
   const mean = files.reduce((sum, file) => sum + file.ratio, 0) / files.length
-  return { outcome: 'score', score: exact ? 1 : mean, detail: { case: exact ? 'exact' : 'similar', files } }
+  return {
+    verdict: { outcome: 'score', score: mean, detail: { case: 'similar', files } },
+    changes,
+    files,
+  }
 }
 
 /** The files as the reference leaves them, or what is wrong with it. */

@@ -17,6 +17,8 @@ const flushMs = 2
 
 const mark = Uint8Array.of(1)
 const aborts = new Map<number, AbortController>()
+/** Requests that wait here and need no verdict any more. */
+const unwanted = new Set<number>()
 const queue: (readonly [id: number, request: unknown])[] = []
 let judge: Judge | undefined
 let outputBytes = 0
@@ -26,8 +28,10 @@ let busy = false
 
 process.on('message', (message: ToChild) => {
   if (message.kind === 'open') void open(message.target, message.outputBytes)
-  else if (message.kind === 'abort') aborts.get(message.id)?.abort()
-  else {
+  else if (message.kind === 'abort') {
+    aborts.get(message.id)?.abort()
+    if (queue.some(([id]) => id === message.id)) unwanted.add(message.id)
+  } else {
     queue.push(...message.requests)
     if (!busy) void work()
   }
@@ -58,7 +62,7 @@ async function work(): Promise<void> {
     aborts.set(id, abort)
     writeSync(marksFd, mark)
     const began = performance.now()
-    const verdict = await judged(request, abort.signal)
+    const verdict = unwanted.delete(id) ? failed('no longer wanted') : await judged(request, abort.signal)
     aborts.delete(id)
     answers.push([id, verdict, performance.now() - began])
     if (performance.now() - flushed > flushMs) flush()

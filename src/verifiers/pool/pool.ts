@@ -9,7 +9,7 @@ export interface PoolOptions {
   /** Child processes. */
   size: number
   limits?: Partial<Limits>
-  /** Requests that a child gets at once while many wait. @default 32 */
+  /** Requests that a child gets at once while many quick ones wait, at most. @default 32 */
   chunk?: number
   /** A child that is not ready after so many milliseconds is replaced. @default 30,000 */
   startMs?: number
@@ -17,6 +17,10 @@ export interface PoolOptions {
 
 /** Limits are looked at this often, in milliseconds: they are exceeded by so much at most. */
 const checkMs = 50
+/** A child gets at once what takes it about so many milliseconds, as requests have taken so far: it asks seldom, and hoards nothing. */
+const chunkMs = 10
+/** Weight of the latest request in the mean of what they take. */
+const latest = 0.1
 /** Children in a row that could not start, before what waits is answered with an error. */
 const maxFailedStarts = 3
 /** After those, and after an outage, a start is tried so often, in milliseconds. */
@@ -38,8 +42,12 @@ export class Pool implements AsyncDisposable {
   #serial = 0
   #failedStarts = 0
   #lastFailure = ''
+  /** Milliseconds that a request takes; unknown before the first verdict. */
+  #meanMs = Number.POSITIVE_INFINITY
   #restarts = 0
   #closed: (() => void) | undefined
+  readonly #started: Promise<void>
+  #startEnds: { resolve(): void; reject(reason: Error): void } | undefined
 
   /** @throws CascadeError CONFIG_INVALID for a size that is no whole number above 0 */
   constructor(target: Target, options: PoolOptions) {
@@ -54,16 +62,38 @@ export class Pool implements AsyncDisposable {
         new Slot(target, this.#limits, {
           idle: () => {
             this.#failedStarts = 0
+            this.#startEnds?.resolve()
+            this.#dispatch()
+          },
+          judged: (ms) => {
+            this.#meanMs = Number.isFinite(this.#meanMs) ? this.#meanMs + latest * (ms - this.#meanMs) : ms
+          },
+          stuck: (tasks) => {
+            this.#queue.unshift(...tasks)
             this.#dispatch()
           },
           lost: (slot, reason, suspect, others) => this.#lost(slot, reason, suspect, others),
           unstartable: (slot, reason) => this.#unstartable(slot, reason),
         }),
     )
+    this.#started = new Promise((resolve, reject) => {
+      this.#startEnds = { resolve, reject }
+    })
+    // Who does not ask whether it has started is told by the verdicts.
+    this.#started.catch(() => undefined)
     for (const slot of this.#slots) slot.start()
     this.#timer = setInterval(() => {
       for (const slot of this.#slots) slot.check(this.#startMs)
     }, checkMs)
+  }
+
+  /**
+   * When the first child is ready to judge.
+   *
+   * @throws CascadeError VERIFIER_FAILED when several in a row could not start before that, with the reason of the last
+   */
+  get started(): Promise<void> {
+    return this.#started
   }
 
   /** Children that have been replaced. */
@@ -82,10 +112,9 @@ export class Pool implements AsyncDisposable {
    * @throws the signal's reason
    */
   submit(request: unknown, signal?: AbortSignal): Promise<Judged> {
-    const task = new Task(++this.#serial, request, signal)
+    const task = new Task(++this.#serial, request, signal, (cancelled) => this.#cancel(cancelled))
     if (this.#closed) task.answer(failed('the pool is closed', false), 0)
     if (task.settled) return task.verdict
-    signal?.addEventListener('abort', () => this.#cancel(task), { once: true })
     if (this.#failedStarts >= maxFailedStarts) {
       task.answer(failed(this.#lastFailure, true), 0)
       return task.verdict
@@ -103,6 +132,7 @@ export class Pool implements AsyncDisposable {
       this.#closed = resolve
     })
     clearInterval(this.#timer)
+    this.#startEnds?.reject(new CascadeError('VERIFIER_FAILED', 'pool: closed before it had started'))
     for (const task of this.#queue.splice(0)) task.answer(failed('the pool is closed', false), 0)
     for (const slot of this.#slots) slot.kill()
     this.#checkClosed()
@@ -115,7 +145,8 @@ export class Pool implements AsyncDisposable {
       this.#queue = this.#queue.filter((task) => !task.settled)
       if (this.#queue.length === 0) return
       const share = Math.ceil(this.#queue.length / this.#slots.length)
-      slot.assign(this.#queue.splice(0, Math.min(this.#chunk, share)))
+      const quick = Math.max(1, Math.floor(chunkMs / this.#meanMs))
+      slot.assign(this.#queue.splice(0, Math.min(this.#chunk, share, quick)))
     }
   }
 
@@ -142,6 +173,7 @@ export class Pool implements AsyncDisposable {
     this.#failedStarts += 1
     this.#lastFailure = reason
     if (this.#failedStarts >= maxFailedStarts) {
+      this.#startEnds?.reject(new CascadeError('VERIFIER_FAILED', `pool: ${reason}`))
       for (const task of this.#queue.splice(0)) task.answer(failed(reason, true), 0)
     }
     this.#restart(slot, this.#failedStarts >= maxFailedStarts ? restartMs : 0)

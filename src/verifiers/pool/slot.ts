@@ -6,6 +6,10 @@ import type { Task } from './task.ts'
 export interface SlotEvents {
   /** It has nothing to do and can judge. */
   idle(slot: Slot): void
+  /** A request was answered, after so many milliseconds in the judge. */
+  judged(ms: number): void
+  /** What waits behind a request that takes long, to be judged elsewhere as well: the first answer counts. */
+  stuck(tasks: readonly Task[]): void
   /** A child ended. `suspect` is what it was busy with, `others` what it had yet to begin or to answer. */
   lost(slot: Slot, reason: string, suspect: Task | undefined, others: readonly Task[]): void
   /** A child ended before it was ready. */
@@ -14,6 +18,9 @@ export interface SlotEvents {
 
 /** A child that does not stop for an abort within this many milliseconds is ended. */
 const abortGraceMs = 200
+
+/** Nothing waits longer than about this many milliseconds behind another request. */
+const stuckMs = 50
 
 /** One place in the pool: a child process, and after its end the next. */
 export class Slot {
@@ -25,6 +32,10 @@ export class Slot {
   #startedAt = 0
   /** In the order in which the child judges; answered ones leave at the front. */
   #tasks: Task[] = []
+  /** Those of `#tasks` that are judged elsewhere as well. */
+  readonly #shared = new Set<Task>()
+  /** Those that the child has been told to leave out. */
+  readonly #unwanted = new Set<Task>()
   /** How many of `#tasks` the child has begun with; below 0 while marks, which travel apart, are behind the answers. */
   #begun = 0
   #since = 0
@@ -70,6 +81,8 @@ export class Slot {
           const task = this.#tasks.shift()
           if (task?.id !== id) throw new Error(`verdict of request ${id}, expected ${task?.id}`)
           this.#begun -= 1
+          this.#shared.delete(task)
+          if (!this.#unwanted.delete(task)) this.#events.judged(ms)
           task.answer(verdict, ms)
         }
         if (this.#tasks.length === 0) this.#events.idle(this)
@@ -97,6 +110,14 @@ export class Slot {
     if (this.#tasks.length === 0) return
     const { wallMs, cpuMs = wallMs, memoryMb } = this.#limits
     const took = now - this.#since
+    if (took > stuckMs) this.#share()
+    for (const task of this.#shared) {
+      if (!task.settled) continue
+      // Judged elsewhere in the meantime: it need not be judged here.
+      this.#shared.delete(task)
+      this.#unwanted.add(task)
+      this.#child!.send({ kind: 'abort', id: task.id })
+    }
     const current = this.#tasks[Math.max(0, this.#begun - 1)]!
     if (current.settled) {
       if (took > abortGraceMs) this.#child!.kill('cancelled')
@@ -112,6 +133,15 @@ export class Slot {
     if (usage.cpuMs - this.#usage.cpuMs > cpuMs)
       this.#child!.kill(`took more than ${cpuMs} ms of processor time`)
     else if (usage.rssMb > memoryMb) this.#child!.kill(`out of memory at ${memoryMb} MB`)
+  }
+
+  #share(): void {
+    const waiting = this.#tasks
+      .slice(Math.max(1, this.#begun))
+      .filter((t) => !t.settled && !this.#shared.has(t))
+    if (waiting.length === 0) return
+    for (const task of waiting) this.#shared.add(task)
+    this.#events.stuck(waiting)
   }
 
   /** Tells the child that a request is no longer wanted; {@link check} ends it where it does not care. */
@@ -132,6 +162,9 @@ export class Slot {
     this.#child = undefined
     this.#ready = false
     this.#tasks = []
+    const elsewhere = new Set([...this.#shared, ...this.#unwanted])
+    this.#shared.clear()
+    this.#unwanted.clear()
     if (!wasReady) {
       this.#events.unstartable(this, reason)
       return
@@ -141,7 +174,7 @@ export class Slot {
       this,
       reason,
       suspect,
-      tasks.filter((t) => t !== suspect),
+      tasks.filter((t) => t !== suspect && !elsewhere.has(t)),
     )
   }
 }

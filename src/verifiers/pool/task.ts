@@ -11,12 +11,19 @@ export class Task {
   settled = false
   readonly #resolve: (judged: Judged) => void
   readonly #reject: (reason: unknown) => void
-  readonly #onAbort = () => this.#settle(() => this.#reject(this.signal!.reason))
+  /** One listener a task, gone when it is settled: a signal lives as long as a run, and adding to it takes as long as its list. */
+  readonly #onAbort = () => {
+    this.#settle(() => this.#reject(this.signal!.reason))
+    this.#cancelled?.(this)
+  }
+  readonly #cancelled: ((task: Task) => void) | undefined
 
-  constructor(id: number, request: unknown, signal?: AbortSignal) {
+  /** `cancelled` is called when the signal ends it. */
+  constructor(id: number, request: unknown, signal?: AbortSignal, cancelled?: (task: Task) => void) {
     this.id = id
     this.request = request
     this.signal = signal
+    this.#cancelled = cancelled
     let settle: [(judged: Judged) => void, (reason: unknown) => void] | undefined
     this.verdict = new Promise((...both) => {
       settle = both

@@ -33,7 +33,7 @@ export function servedRule(verifier: RuleVerifier): Served {
 
 /**
  * Serves a kind of cases. A case is made of the response, the request's other fields, and its label: an object's fields (also as JSON
- * text, which is how data sets carry them) or one value under `labelField`. The prompt goes along where the kind asks for one.
+ * text, which is how data sets carry them) or one value under `labelField`. The prompt goes along where the kind has use for one.
  */
 export async function servedKind<C extends Case>(
   kind: CaseKind<C>,
@@ -52,13 +52,19 @@ function caseOf<C extends Case>(kind: CaseKind<C>, request: RewardRequest, label
   const { prompt, label, id, ...rest } = request
   const fields = labelField === undefined ? objectOf(label) : { [labelField]: label }
   const given = { id: String(id ?? '0'), ...fields, ...rest }
-  let parsed = kind.schema.safeParse(given)
-  if (!parsed.success && prompt !== undefined && parsed.error.issues.some((i) => i.path[0] === 'prompt')) {
-    parsed = kind.schema.safeParse({ ...given, prompt })
+  let parsed = kind.schema.safeParse(prompt === undefined ? given : { prompt, ...given })
+  if (!parsed.success && prompt !== undefined && refusesPrompt(parsed.error)) {
+    parsed = kind.schema.safeParse(given)
   }
   if (parsed.success) return parsed.data
   const { path, message } = parsed.error.issues[0]!
   throw new CascadeError('RECORD_INVALID', `${kind.name} case: ${path.join('.') || '(value)'}: ${message}`)
+}
+
+function refusesPrompt({ issues }: z.ZodError): boolean {
+  return issues.some(
+    (i) => i.code === 'unrecognized_keys' && i.path.length === 0 && i.keys.includes('prompt'),
+  )
 }
 
 function objectOf(label: unknown): object {

@@ -74,6 +74,10 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
       : undefined
   }
 
+  staged(): Candidate[] {
+    return [...this.#versions.names].map((name) => this.candidate(name)).filter((c) => c !== undefined)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(Array.from(this.#loaded.values(), (v) => v[Symbol.asyncDispose]()))
   }

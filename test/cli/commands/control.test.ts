@@ -10,6 +10,10 @@ const child = fileURLToPath(new URL('../children/obedient.ts', import.meta.url))
 
 async function runningAt(cwd: string, ...words: string[]): Promise<ChildProcess> {
   await writeRun(`${cwd}/runs/first`)
+  return openedAt(cwd, ...words)
+}
+
+async function openedAt(cwd: string, ...words: string[]): Promise<ChildProcess> {
   const process_ = spawn(process.execPath, [child, `${cwd}/runs/first`, ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -63,4 +67,25 @@ test('a run whose writer was killed does not run', async () => {
   await exit
   const { code, err } = await invoke(['control', 'first', 'stop', '--json'], { cwd })
   expect([code, JSON.parse(err).error.code]).toEqual([1, 'RUN_NOT_RUNNING'])
+})
+
+test('a stop that its process did not live to see does not stop the next one', async () => {
+  const cwd = await scratch()
+  const first = await runningAt(cwd, 'deaf')
+  const { code, err } = await invoke(['control', 'first', 'stop', '--timeout', '0.2'], { cwd })
+  expect(code).toBe(1)
+  expect(err).toMatch(/^error CONTROL_TIMEOUT: .*if it ends first, the next one goes on\n$/)
+  expect(readdirSync(`${cwd}/runs/first/log/inbox/new`)).toHaveLength(1)
+  const exit = once(first, 'exit')
+  first.kill('SIGKILL')
+  await exit
+  const second = await openedAt(cwd)
+  // Commands are obeyed in order: with this one the stop before it has been dealt with.
+  expect(await invoke(['control', 'first', 'pause'], { cwd })).toMatchObject({ code: 0, err: '' })
+  const { out } = await invoke(['topics', 'cat', 'first', 'control', '--from', '41'], { cwd })
+  expect(jsonLines(out).map((r) => (r.value as { command: string }).command)).toEqual(['pause'])
+  expect(readdirSync(`${cwd}/runs/first/log/inbox/new`)).toEqual([])
+  const ended = once(second, 'exit')
+  expect(await invoke(['control', 'first', 'stop'], { cwd })).toMatchObject({ code: 0 })
+  expect(await ended).toEqual([0, null])
 })

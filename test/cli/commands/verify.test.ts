@@ -93,7 +93,12 @@ test.each<[string, readonly unknown[], string[], RegExp]>([
     ['verify', 'poetry', ...args.slice(2)],
     /kind: expected one of .*patch.*, got poetry/,
   ],
-  ['a flag of another kind', [], [...args, '--bare'], /--bare: patch: expected no flag of its own/],
+  [
+    'a flag of another kind',
+    [],
+    [...args, '--bare'],
+    /--bare: patch: expected --embedding, .*--judge-key-env/,
+  ],
   ['no input', [], args.slice(0, 2), /--in: expected a file, got none/],
   ['no jobs', [], [...args, '--jobs', '0'], /expected a whole number above 0, got 0/],
 ])('%s is named', async (_, lines, argv, message) => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { meanInterval } from '../../../src/cli/replay/paired.ts'
 import { prompts, type Reward, rewards, rollouts } from '../../../topics/index.ts'
 import { invoke, jsonLines } from '../invoke.ts'
@@ -104,6 +104,42 @@ test('the new run stands alone: prompts, rollouts and rewards that refer to them
   expect(manifest).toMatchObject({ runId: 'again', rescored: { run: 'sample', from: 4, to: 12 } })
   const seen = await invoke(['replay', to, '--topic', 'rollouts.math', '--json'])
   expect(jsonLines(seen.out).at(-1)).toMatchObject({ rollouts: 8, verdicts: { score: 8, error: 0, none: 0 } })
+})
+
+describe('of a part of a range', () => {
+  test.each([
+    [['--verdict', 'unparsable'], ['g0:3'], 1],
+    [['--verdict', 'error'], ['g1:2'], 0],
+    [['--reward', '1..1'], ['g0:0', 'g0:1', 'g0:2', 'g1:0', 'g1:3'], 5],
+    [['--prompt', 'p1'], ['g1:0', 'g1:1', 'g1:2', 'g1:3'], 3],
+    [['--judged-by', 'sum@0', '--prompt', 'p2'], ['g2:0', 'g2:1', 'g2:2'], 3],
+  ] as const)('%j judges what matches, and that alone', async (filter, expected, paired) => {
+    const dir = await written()
+    const to = join(dirname(dir), 'part')
+    const { code, out, err } = await rescored(dir, 'sum', '--apply', '--dir', to, '--json', ...filter)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(jsonLines(out)[0]).toMatchObject({ rollouts: expected.length, paired: { n: paired } })
+    const judged = await valuesOf<Reward>(to, rewards('math'))
+    expect(judged.map((r) => r.id).sort()).toEqual(expected)
+    const copied = await valuesOf<{ id: string }>(to, rollouts('math'))
+    expect(copied.map((r) => r.id)).toEqual(expected)
+    const asked = await valuesOf<{ groupId: string }>(to, prompts('math'))
+    expect(asked.map((p) => p.groupId)).toEqual([...new Set(expected.map((id) => id.split(':')[0]))])
+    const manifest = JSON.parse(await readFile(join(to, 'run.json'), 'utf8')) as {
+      rescored: { filter: object }
+    }
+    expect(Object.keys(manifest.rescored.filter).length).toBe(filter.filter((w) => w.startsWith('--')).length)
+  })
+
+  test('that holds no rollout is refused; a dry run says how many there are', async () => {
+    const dir = await written()
+    const none = await rescored(dir, 'sum', '--apply', '--dir', 'part', '--judged-by', 'sum@7')
+    expect(none.code).toBe(2)
+    expect(none.err).toContain('expected rollouts that pass the filters among offsets 0 to 12, got none')
+    const { out } = await rescored(dir, 'sum', '--dir', 'part', '--verdict', 'score')
+    expect(out).toContain('9 rollouts, 3 groups, 2 steps')
+    expect(await readdir(dirname(dir))).toEqual(['run'])
+  })
 })
 
 test('the new run is no run to train on', async () => {

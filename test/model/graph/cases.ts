@@ -7,9 +7,9 @@ import { linear, linearTransposed } from '../../../src/model/graph/ops/linear.ts
 import { targetLogProbs } from '../../../src/model/graph/ops/log-probs.ts'
 import { policyLoss } from '../../../src/model/graph/ops/policy-loss.ts'
 import { preferenceLoss } from '../../../src/model/graph/ops/preference-loss.ts'
+import { prefix } from '../../../src/model/graph/ops/prefix.ts'
 import { rmsNorm } from '../../../src/model/graph/ops/rms-norm.ts'
 import { rope, ropeTables } from '../../../src/model/graph/ops/rope.ts'
-import { sharedAttention } from '../../../src/model/graph/ops/shared-attention.ts'
 import { swiglu } from '../../../src/model/graph/ops/swiglu.ts'
 import type { GraphBuilder } from '../../../src/model/onnx/builder.ts'
 
@@ -78,17 +78,28 @@ const attentionAttrs = (kvHeads: number, groups: number, time: number) => (g: Gr
   ),
 })
 
-/** Four rows of 3 tokens after two prompts, one of them with padding behind its only token. */
-const sharedAttrs = (kvHeads: number, groups: number) => (g: GraphBuilder) => ({
+/** Four rows of 3 tokens after two prompts of 2. */
+const prefixAttrs = (kvHeads: number) => (g: GraphBuilder) => ({
+  kvHeads,
+  headDim: 4,
+  promptShape: g.i64([kvHeads, 2, 1, 8]),
+  copies: g.i64([1, 1, 2, 1]),
+  copiesShape: g.i64([kvHeads, 2, -1, 8]),
+  rowShape: g.i64([kvHeads, 4, -1]),
+  parts: g.i64([8, 12]),
+})
+
+/** Two rows of 3 queries over 2 places more, of which the second is hidden from the second row. */
+const prefixedAttention = (kvHeads: number, groups: number) => (g: GraphBuilder) => ({
   ...attentionAttrs(kvHeads, groups, 3)(g),
-  queryShape: g.i64([kvHeads, 4, 3 * groups, 4]),
-  keyShape: g.i64([kvHeads, 4, 3, 4]),
-  sharedQueryShape: g.i64([kvHeads, 2, -1, 4]),
-  sharedKeyShape: g.i64([kvHeads, 2, 2, 4]),
-  sharedScoreShape: g.i64([kvHeads, 2, -1, 2]),
-  rowScoreShape: g.i64([kvHeads, 4, -1, 2]),
-  keyCounts: g.i64([2, 3]),
-  sharedBias: g.f32([0, 0, 0, -1e30], [2, 1, 2]),
+  keyShape: g.i64([kvHeads, 2, 5, 4]),
+  bias: g.f32(
+    Array.from({ length: 2 * 3 * groups * 5 }, (_, i) => {
+      const [row, query, key] = [Math.floor(i / (15 * groups)), Math.floor(i / (5 * groups)) % 3, i % 5]
+      return key < 2 ? (row === 1 && key === 1 ? -1e30 : 0) : key - 2 > query ? -1e30 : 0
+    }),
+    [2, 3 * groups, 5],
+  ),
 })
 
 /** Tokens below, within and above the ratio bounds [0.8, 1.28], with weights of both signs and 0. */
@@ -170,19 +181,21 @@ export const opCases: readonly OpCase[] = [
     [x(1, 6, 8), x(1, 6, 4), x(1, 6, 4)],
     [[1, 6, 8]],
   ),
+  opCase('one key head', prefix, prefixAttrs(1), [x(1, 4, 4), x(1, 12, 4)], [[1, 20, 4]]),
+  opCase('two key heads', prefix, prefixAttrs(2), [x(2, 4, 4), x(2, 12, 4)], [[2, 20, 4]]),
   opCase(
-    'a key head a query head',
-    sharedAttention,
-    sharedAttrs(2, 1),
-    [x(2, 12, 4), x(2, 12, 4), x(2, 12, 4), x(2, 4, 4), x(2, 4, 4)],
-    [[2, 12, 4]],
+    'a key head a query head, after a prefix',
+    attention,
+    prefixedAttention(2, 1),
+    [x(2, 6, 4), x(2, 10, 4), x(2, 10, 4)],
+    [[2, 6, 4]],
   ),
   opCase(
-    'two query heads a key head',
-    sharedAttention,
-    sharedAttrs(1, 2),
-    [x(1, 12, 8), x(1, 12, 4), x(1, 12, 4), x(1, 4, 4), x(1, 4, 4)],
-    [[1, 12, 8]],
+    'two query heads a key head, after a prefix',
+    attention,
+    prefixedAttention(1, 2),
+    [x(1, 6, 8), x(1, 10, 4), x(1, 10, 4)],
+    [[1, 6, 8]],
   ),
   opCase('clipped, with KL', policyLoss, loss({ old: 1, ref: 1 }), [nowInput], [[], null, null, null, null]),
   opCase(

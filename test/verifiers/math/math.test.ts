@@ -73,6 +73,10 @@ describe('verdicts', () => {
     ['The answer is 1,200 dollars.', '1200', 'sentence', 1],
     ['Hence $x = 4$.', '5', 'formula', 0],
     ['That makes 7 apples', '7', 'number', 1],
+    ['So we get 98,804,549.', '98804549', 'number', 1],
+    ['It is -31.1', '-\\frac{311}{10}', 'number', 1],
+    ['Thus 75/341', '\\frac{75}{342}', 'number', 0],
+    ['x = 2 or x = 3', '2, 3', 'whole', 1],
   ])('%s', (response, gold, place, score) => {
     expect(math().judge(response, gold)).toMatchObject({ outcome: 'score', score, detail: { place } })
   })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -54,7 +54,9 @@ describe('what goes wrong with a request is an error of it alone', () => {
     ['an exception', ['throw', 'broken'], 'VERIFIER_FAILED', /threw: broken/],
     ['a detail without end', ['detail', 100_000], 'VERIFIER_FAILED', /at most 65536 bytes, got 100002/],
   ])('%s', async (_, request, code, message) => {
-    await using pool = poolOf(2, { limits: { wallMs: 600, memoryMb: 150 } })
+    // What is no matter of time has all the time that it takes on a busy machine.
+    const wallMs = code === 'VERIFIER_TIMEOUT' ? 600 : 60_000
+    await using pool = poolOf(2, { limits: { wallMs, memoryMb: 150 } })
     const before = Array.from({ length: 40 }, (_, i) => scoreOf(pool, i))
     const bad = pool.submit(request)
     const after = Array.from({ length: 40 }, (_, i) => scoreOf(pool, 100 + i))
@@ -88,6 +90,34 @@ test('slow judges count from their own beginning, not from that of their chunk',
   const verdicts = await Promise.all(slow)
   expect(verdicts.map((v) => v.verdict.outcome)).toEqual(Array(5).fill('score'))
   expect(verdicts.every((v) => v.ms >= 240)).toBe(true)
+})
+
+describe('nothing waits behind what takes long', () => {
+  const quick = (pool: Pool, n: number) => Promise.all(Array.from({ length: n }, (_, i) => scoreOf(pool, i)))
+
+  test.each([['forever'], ['spin']])('a hang (%s) keeps its process and no request', async (what) => {
+    await using pool = poolOf(2, { limits: { wallMs: 30_000 } })
+    await quick(pool, 50)
+    const abort = new AbortController()
+    // Dealt out together: some stand behind the hang, in its own process.
+    const hang = pool.submit([what], abort.signal)
+    const others = await quick(pool, 60)
+    expect(others).toEqual(others.map((_, i) => ({ outcome: 'score', score: i })))
+    expect(pool.restarts).toBe(0)
+    abort.abort(new Error('enough'))
+    await expect(hang).rejects.toThrow('enough')
+  })
+
+  test('a slow one ends well, and those behind it have one verdict each', async () => {
+    await using pool = poolOf(2, { limits: { wallMs: 30_000 } })
+    await quick(pool, 50)
+    const slow = pool.submit(['sleep', 300])
+    const others = await quick(pool, 60)
+    expect(others).toEqual(others.map((_, i) => ({ outcome: 'score', score: i })))
+    expect((await slow).verdict.outcome).toBe('score')
+    expect(await quick(pool, 50)).toEqual(others.slice(0, 50))
+    expect(pool.restarts).toBe(0)
+  })
 })
 
 test.runIf(process.platform === 'linux')('what a judge has started ends with it', async () => {
@@ -154,7 +184,31 @@ describe('a judge that cannot be made', () => {
       expect((verdict as { message: string }).message).toMatch(message)
     }
     expect((await scoreOf(pool, 4)).outcome).toBe('failed')
+    await expect(pool.started).rejects.toMatchObject({
+      code: 'VERIFIER_FAILED',
+      message: expect.stringMatching(message),
+    })
   })
+
+  test('one that can is ready when it says so', async () => {
+    await using pool = poolOf(1)
+    await pool.started
+    expect(await scoreOf(pool, 4)).toEqual({ outcome: 'score', score: 4 })
+  })
+
+  test('a pool that closes before it has started says so', async () => {
+    const pool = poolOf(1)
+    const started = pool.started.catch((error: Error) => error.message)
+    await pool[Symbol.asyncDispose]()
+    expect(await started).toBe('pool: closed before it had started')
+  })
+})
+
+test('a signal that outlives its requests keeps nothing of them', async () => {
+  await using pool = poolOf(2)
+  const { signal } = new AbortController()
+  await Promise.all(Array.from({ length: 200 }, (_, i) => pool.submit(['score', i], signal)))
+  expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
 test.runIf(process.platform === 'linux')(

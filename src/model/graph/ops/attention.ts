@@ -8,14 +8,14 @@ export interface AttentionAttrs {
   headDim: number
   /** `[kvHeads, B, T * groups, headDim]` as an int64 tensor. */
   queryShape: Value
-  /** `[kvHeads, B, T, headDim]` as an int64 tensor. */
+  /** `[kvHeads, B, S, headDim]` as an int64 tensor: `S` is `T`, or more where something stands before the rows. */
   keyShape: Value
-  /** Additive `[T * groups, T]`: 0 where a query may look, a large negative number elsewhere. */
+  /** Additive `[T * groups, S]`, or the same for each of `B`: 0 where a query may look, a large negative number elsewhere. */
   bias: Value
 }
 
 /**
- * Causal attention. Inputs `q [kvHeads, N, groups * headDim]`, `k` and `v [kvHeads, N, headDim]`; the result
+ * Attention. Inputs `q [kvHeads, B * T, groups * headDim]`, `k` and `v [kvHeads, B * S, headDim]`; the result
  * has the shape of `q`. The query heads of one key head are rows of one product, so grouped-query attention
  * needs no repeated keys and its key gradient no extra sum. `sum(dP * P)` is taken as `sum(dO * O)`, the
  * smaller of the two (FlashAttention, Dao et al. 2022, appendix B).

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { type Kinds, kind, percentage } from '../../kind.ts'
 import { sentences } from '../../text/sentences.ts'
 import { stopWords } from '../../text/stop-words.ts'
-import { tokens } from '../../text/tokens.ts'
 import { plainWords, stripEnd, wordRuns } from '../../text/words.ts'
 
 const quotes: ReadonlySet<string> = new Set('"\'”’')
@@ -12,9 +11,10 @@ function ending(parts: readonly string[], mark: string): number {
   return parts.filter((part) => stripEnd(part, quotes).endsWith(mark)).length
 }
 
+/** Three characters in a row: IFBench's checker takes its trigrams of the text itself, not of its words. */
 function trigrams(text: string): Set<string> {
-  const words = tokens(text)
-  return new Set(words.slice(2).map((word, i) => JSON.stringify([words[i], words[i + 1], word])))
+  const characters = [...text]
+  return new Set(characters.slice(2).map((last, i) => `${characters[i]}${characters[i + 1]}${last}`))
 }
 
 /** Share of the text's trigrams that the reference has, in percent; undefined where the text has none. */
