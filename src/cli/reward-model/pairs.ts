@@ -58,10 +58,10 @@ function pairOf(text: string, where: string, maxLength: number): TextPair {
       throw fault(`${field}: expected at most ${maxLength} tokens with its prompt, got ${length}`)
     }
     try {
-      encodeAnswer({ prompt, response })
+      encodeAnswer({ prompt, response }, field)
     } catch (cause) {
       if (!isCascadeError(cause, 'RECORD_INVALID')) throw cause
-      throw fault(`${field} with its prompt: ${cause.message}`, cause)
+      throw fault(cause.message, cause)
     }
   }
   return { prompt, chosen, rejected }

@@ -141,7 +141,8 @@ describe('what cannot be used is named, and nothing is written', () => {
       [],
       /:1: chosen: expected at most 96 tokens with its prompt, got 99/,
     ],
-    ['a strange character', [{ ...good, rejected: '…' }], [], /:1: rejected with its prompt: .*U\+2026/],
+    ['a strange character', [{ ...good, rejected: '…' }], [], /:1: rejected: text: .*U\+2026/],
+    ['a strange character in a prompt', [{ ...good, prompt: 'é' }], [], /:1: prompt: text: .*U\+00E9/],
     ['one prompt only', [good, good], [], /expected pairs for training and, with other prompts, to hold out/],
     ['an empty file', [], [], /got 0 and 0 of 0/],
     [

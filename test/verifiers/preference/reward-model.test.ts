@@ -59,7 +59,11 @@ describe('a judgement', () => {
   test.each([
     ['one that is longer than the model reads', 'x'.repeat(44), /expected at most 48 tokens, got 49/],
     ['a huge one', 'x'.repeat(2_000_000), /expected at most 48 tokens, got 2000005/],
-    ['a character outside the alphabet', 'naïve', /got "ï" \(U\+00EF\)/],
+    [
+      'a character outside the alphabet',
+      'naïve',
+      /preference: response: text: expected .*, got "ï" \(U\+00EF\)/,
+    ],
     ['half a character', 'a\ud83d', /U\+D83D/],
   ])('%s is an error, never a score of the rest', async (_, response, message) => {
     expect(await judge.judge({ prompt: 'a?\n', response }, never)).toEqual({
