@@ -18,6 +18,8 @@ export const modelConfigSchema = z
     rope_theta: z.number().positive(),
     max_position_embeddings: z.int().min(1),
     tie_word_embeddings: z.boolean(),
+    /** `reward`: one number for the text so far in the place of logits. @default logits of the next token */
+    head: z.literal('reward').optional(),
   })
   .refine((c) => c.num_attention_heads % c.num_key_value_heads === 0, {
     message: 'num_attention_heads must be a multiple of num_key_value_heads',
@@ -37,8 +39,8 @@ export interface ParameterSpec {
 
 /**
  * The parameters in their order in memory. Query, key and value share one matrix, and so do gate and up. A matrix lies so that its
- * gradient's longer side comes first, which is faster by a tenth: `qkv`, `gate_up` and the embedding `[out, in]`, as with Hugging
- * Face, `o`, `down` and `lm_head` `[in, out]`. `weights/` converts to and from the Hugging Face names and orientation.
+ * gradient's longer side comes first, which is faster by a tenth: `qkv`, `gate_up`, `score` and the embedding `[out, in]`, as with
+ * Hugging Face, `o`, `down` and `lm_head` `[in, out]`. `weights/` converts to and from the Hugging Face names and orientation.
  */
 export function parameters(c: ModelConfig): ParameterSpec[] {
   const d = c.hidden_size
@@ -59,6 +61,8 @@ export function parameters(c: ModelConfig): ParameterSpec[] {
     )
   }
   list.push({ name: 'norm', shape: [d], decay: false, init: 'ones' })
-  if (!c.tie_word_embeddings) list.push({ name: 'lm_head', shape: [d, c.vocab_size], decay: true, init: std })
+  if (c.head === 'reward') list.push({ name: 'score', shape: [1, d], decay: true, init: std })
+  else if (!c.tie_word_embeddings)
+    list.push({ name: 'lm_head', shape: [d, c.vocab_size], decay: true, init: std })
   return list
 }

@@ -3,12 +3,14 @@ import { type Random, random } from './random.ts'
 import { type Combined, splitTask } from './split.ts'
 import type { Item, Task } from './task.ts'
 
-const words = 'ant bat bee cat cow dog eel elk emu ewe fox gnu hen jay koi owl pig pup ram yak'.split(' ')
-const starts = ['ok', 'yes', 'hey', 'so']
-const joins = ['-', '/', '+', ',', '_']
-const cases = ['upper', 'title'] as const
-const wraps = ['()', '[]', '<>', '""'] as const
-const ends = ['!', '?', '.']
+export const words = 'ant bat bee cat cow dog eel elk emu ewe fox gnu hen jay koi owl pig pup ram yak'.split(
+  ' ',
+)
+export const starts = ['ok', 'yes', 'hey', 'so']
+export const joins = ['-', '/', '+', ',', '_']
+export const cases = ['upper', 'title'] as const
+export const wraps = ['()', '[]', '<>', '""'] as const
+export const ends = ['!', '?', '.']
 
 /** Share of annotators who write the words as asked but leave out case, wrap and end mark. */
 const hastyShare = 0.7

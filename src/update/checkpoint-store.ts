@@ -1,17 +1,15 @@
 import { createHash } from 'node:crypto'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Probe } from '../../streams/ports.ts'
 import { CascadeError, type Checkpoint } from '../../topics/index.ts'
 import { syncFolder } from '../sync-folder.ts'
+import { type FolderFile, writeFolder } from '../write-folder.ts'
 
 /** Within a run folder. */
 export const checkpointsFolder = 'checkpoints'
 
-export interface CheckpointFile {
-  name: string
-  bytes: Uint8Array
-}
+export type CheckpointFile = FolderFile
 
 export interface StoredCheckpoint {
   id: string
@@ -51,18 +49,8 @@ export class CheckpointStore {
     if (await isWhole(target, listed)) return stored
     const temporary = join(parent, `.tmp-${id}-${writerEpoch}`)
     try {
-      await rm(temporary, { recursive: true, force: true })
-      await mkdir(temporary)
-      for (const file of files) await writeSynced(join(temporary, file.name), file.bytes)
-      this.#probe('checkpoint:written')
-      await syncFolder(temporary)
-      this.#probe('checkpoint:synced')
-      await rm(target, { recursive: true, force: true })
-      await rename(temporary, target)
-      this.#probe('checkpoint:renamed')
-      await syncFolder(parent)
+      await writeFolder(target, temporary, files, (stage) => this.#probe(`checkpoint:${stage}`))
     } catch (cause) {
-      await rm(temporary, { recursive: true, force: true })
       const full = cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC'
       throw new CascadeError(
         full ? 'LOG_FULL' : 'RUN_DIR_UNUSABLE',
@@ -143,19 +131,4 @@ async function isWhole(folder: string, files: Checkpoint['files']): Promise<bool
     if (sha256(await readFile(join(folder, file.name))) !== file.sha256) return false
   }
   return true
-}
-
-async function writeSynced(path: string, bytes: Uint8Array): Promise<void> {
-  await using(await open(path, 'w'), async (handle) => {
-    await handle.writeFile(bytes)
-    await handle.sync()
-  })
-}
-
-async function using(handle: FileHandle, work: (handle: FileHandle) => Promise<void>): Promise<void> {
-  try {
-    await work(handle)
-  } finally {
-    await handle.close()
-  }
 }

@@ -40,6 +40,12 @@ export const kinds: readonly KindEntry[] = [
     flags: ['embedding', 'pooling', 'semanticWeight', 'judgeUrl', 'judgeModel', 'judgeKeyEnv'],
     load: async () => (await import('./patch/index.ts')).patchKind,
   },
+  {
+    name: 'preference',
+    summary: 'a response to a prompt, with a reward model',
+    flags: ['model'],
+    load: async () => (await import('./preference/index.ts')).preferenceKind,
+  },
 ]
 
 /** @throws CascadeError USAGE for a name that no kind has */

@@ -58,6 +58,7 @@ test('every command is in docs/cli.md with exactly its options, and an example',
     'verifiers rollback',
     'verifiers withdraw',
     'verifiers diff',
+    'reward-model train',
     'doctor',
   ])
   for (const words of all) {

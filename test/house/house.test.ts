@@ -53,7 +53,7 @@ describe('words', () => {
     const code = Array.from(text.matchAll(/```[a-z]*\n([\s\S]*?)```|`([^`\n]+)`|^ {4}(.+)$/gm), (m) =>
       m.slice(1).join('\n'),
     ).join('\n')
-    const called = Array.from(code.matchAll(/^\s*(?:\$ )?(?:npx )?cascade ([a-z]+)/gm), (m) => m[1]!)
+    const called = Array.from(code.matchAll(/^\s*(?:\$ )?(?:npx )?cascade ([a-z-]+)/gm), (m) => m[1]!)
     expect(called.filter((name) => !commands.some((c) => c.name === name))).toEqual([])
     const run = Array.from(code.matchAll(/npm run ([a-z:]+)/g), (m) => m[1]!)
     expect(run.filter((name) => !(name in scripts))).toEqual([])

@@ -60,5 +60,10 @@ export const commands: readonly CommandEntry[] = [
     summary: 'stage, compare, promote and roll back verifiers of a run that is going on',
     load: () => import('./verifiers.ts'),
   },
+  {
+    name: 'reward-model',
+    summary: 'train a reward model on preference pairs',
+    load: () => import('./reward-model.ts'),
+  },
   { name: 'doctor', summary: 'what this machine can do', load: () => import('./doctor.ts') },
 ]

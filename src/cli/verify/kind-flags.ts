@@ -14,7 +14,12 @@ const flags: readonly KindFlag[] = [
   },
   { name: 'partial', option: '--partial', means: 'code: the share of tests that pass is the score' },
   { name: 'sandbox', option: '--sandbox <layer>', means: 'code: wasm or bubblewrap' },
-  { name: 'model', option: '--model <path>', means: 'the model that the kind judges with' },
+  {
+    name: 'model',
+    option: '--model <path>',
+    means: 'preference: the folder of the reward model',
+    path: true,
+  },
   {
     name: 'embedding',
     option: '--embedding <path>',

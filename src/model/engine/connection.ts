@@ -2,14 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import { CascadeError } from '../../../topics/errors.ts'
 import type { GeneratedRow } from '../decode/requests.ts'
 import type { NumericProfile } from './profile.ts'
-import {
-  type Call,
-  type FromWorker,
-  fromWire,
-  type Operation,
-  type Operations,
-  type ToWorker,
-} from './protocol.ts'
+import { type CallOf, type FromWorker, fromWire, type Operations, type ToWorker } from './protocol.ts'
 
 export interface CallOptions {
   transfer?: ArrayBuffer[]
@@ -23,11 +16,14 @@ interface Pending {
   onRow: CallOptions['onRow']
 }
 
+/** Operations of a worker by name. */
+type OperationsOf<O> = { [K in keyof O]: (...args: never[]) => unknown }
+
 /**
  * Calls over the worker's port. Every call settles: by its answer, by its signal, or by the end of the worker. The
  * process is kept alive by calls that wait, not by an idle worker.
  */
-export class Connection implements AsyncDisposable {
+export class Connection<O extends OperationsOf<O> = Operations> implements AsyncDisposable {
   readonly ready: Promise<NumericProfile>
   readonly #worker: Worker
   readonly #pending = new Map<number, Pending>()
@@ -52,23 +48,23 @@ export class Connection implements AsyncDisposable {
     })
   }
 
-  call<K extends Operation>(
+  call<K extends keyof O>(
     op: K,
-    args: Parameters<Operations[K]>,
+    args: Parameters<O[K]>,
     { transfer = [], onRow, signal }: CallOptions = {},
-  ): Promise<ReturnType<Operations[K]>> {
+  ): Promise<ReturnType<O[K]>> {
     return new Promise((resolve, reject) => {
       if (this.#ended) throw this.#ended
       const id = ++this.#serial
       // Throws where something cannot be cloned; nothing waits for an answer then.
-      this.#post({ id, op, args } as Call, transfer)
+      this.#post({ id, op, args } as unknown as CallOf<O>, transfer)
       const abort = () => this.#abort(id, signal!.reason)
       const settle = (what: () => void) => {
         signal?.removeEventListener('abort', abort)
         what()
       }
       this.#pending.set(id, {
-        resolve: (value) => settle(() => resolve(value as ReturnType<Operations[K]>)),
+        resolve: (value) => settle(() => resolve(value as ReturnType<O[K]>)),
         reject: (error) => settle(() => reject(error)),
         onRow,
       })
@@ -87,7 +83,7 @@ export class Connection implements AsyncDisposable {
     await this.#exited
   }
 
-  #post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
+  #post(message: ToWorker | CallOf<O>, transfer: ArrayBuffer[] = []): void {
     this.#worker.postMessage(message, transfer)
   }
 

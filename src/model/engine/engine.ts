@@ -1,5 +1,3 @@
-import { availableParallelism } from 'node:os'
-import { Worker } from 'node:worker_threads'
 import type { ModelConfig } from '../config.ts'
 import type { GeneratedRow, GenerateRequest } from '../decode/requests.ts'
 import type {
@@ -10,9 +8,10 @@ import type {
   TrainState,
   UpdateOptions,
 } from '../train/trainer.ts'
-import { Connection } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { NumericProfile } from './profile.ts'
 import { buffersOf, type EngineOptions } from './protocol.ts'
+import { startWorker } from './start.ts'
 
 export type { EngineOptions } from './protocol.ts'
 
@@ -61,15 +60,7 @@ export interface Engine extends AsyncDisposable {
  * @throws CascadeError ENGINE_FAILED
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
-  const threads = options.threads ?? availableParallelism()
-  const providers = [...(options.providers ?? ['cpu'])]
-  // Type stripping leaves the extension as it is, the build does not.
-  const file = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js'
-  const worker = new Worker(new URL(file, import.meta.url), {
-    workerData: { ...options, threads, providers },
-  })
-  const connection = new Connection(worker)
-  const profile = await connection.ready
+  const { connection, profile } = await startWorker(new URL('./worker', import.meta.url), options)
   return new WorkerEngine(options.config, profile, connection)
 }
 

@@ -38,9 +38,12 @@ export interface Operations {
   generate(request: GenerateRequest): void
 }
 
-export type Operation = keyof Operations
+/** A call of any of the operations `O`. */
+export type CallOf<O> = {
+  [K in keyof O]: { id: number; op: K; args: O[K] extends (...args: infer A) => unknown ? A : never }
+}[keyof O]
 
-export type Call = { [K in Operation]: { id: number; op: K; args: Parameters<Operations[K]> } }[Operation]
+export type Call = CallOf<Operations>
 
 export type ToWorker = Call | { abort: number } | { close: true }
 

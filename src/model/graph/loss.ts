@@ -4,6 +4,7 @@ import { Tape, type Var } from './autodiff.ts'
 import { targetLogProbs } from './ops/log-probs.ts'
 import { policyLoss } from './ops/policy-loss.ts'
 import { forward, forwardInputs, vectorInput } from './transformer.ts'
+import type { EmitGradients } from './update-graph.ts'
 
 /** The scalars that `update` and `accumulate` report, summed over the tokens of their micro-batch. */
 export const statNames = ['loss', 'kl', 'clipped', 'ratio', 'ratio_max', 'entropy', 'log_prob'] as const
@@ -15,7 +16,11 @@ export type StatName = (typeof statNames)[number]
  * `old_log_probs`, `ref_log_probs`, `kl_weights` float32 `[M]`; and the scalars `use_old`, `use_ref`, `ratio_low`, `ratio_high`. Returns the gradients in the order of `parameters(config)`, on top
  * of `initial` where given.
  */
-export function lossGradients(
+export function lossGradients(sharesPrompts: boolean): EmitGradients {
+  return (g, config, weights, initial) => emitLoss(g, config, weights, sharesPrompts, initial)
+}
+
+function emitLoss(
   g: GraphBuilder,
   config: ModelConfig,
   weights: ReadonlyMap<string, Value>,

@@ -17,15 +17,18 @@ import { type Rectangle, rectangle, sharedPrefix } from './rectangle.ts'
  * and is padded on the right, if at all: then causal attention alone keeps padding out of every real
  * position, exactly, and no mask is needed. `train/batch.ts` brings other layouts into this one.
  */
-export interface ForwardInputs {
+export interface RowInputs {
   /** int32 `[B, T]`. */
   tokens: Value
-  /** int64 `[M]`: the places (row * T + column) whose next token is to be predicted. */
+  /** int64 `[M]`: the places (row * T + column) that are looked at: whose next token is to be predicted, or whose reward is wanted. */
   places: Value
-  /** Rank 0: logits are multiplied by it before the softmax. */
-  inverseTemperature: Value
   /** What several rows begin with, computed once. The rows of `tokens` are then what follows. */
   prompts?: SharedPrompts | undefined
+}
+
+export interface ForwardInputs extends RowInputs {
+  /** Rank 0: logits are multiplied by it before the softmax. */
+  inverseTemperature: Value
 }
 
 /** Prompts of `B / G` adjacent rows each. No loss is asked for at their places. */
@@ -43,14 +46,18 @@ export function parameterInputs(g: GraphBuilder, config: ModelConfig, prefix = '
   return new Map(parameters(config).map((p) => [p.name, g.input(prefix + p.name, 'float32', p.shape)]))
 }
 
+/** Declares `tokens` int32 `[B, T]` and `places` int64 `[M]`. */
+export function rowInputs(g: GraphBuilder): RowInputs {
+  return { tokens: g.input('tokens', 'int32', ['B', 'T']), places: vectorInput(g, 'places', 'int64') }
+}
+
 /**
  * Declares what a forward pass reads: `tokens` int32 `[B, T]`, `places` int64 `[M]`, `inverse_temperature` float32 (rank 0), and for
  * rows that share prompts `prompt_tokens` int32 `[G, P]`, `prompt_bias` float32 `[G, 1, P]` and `positions` int64 `[B, T]`.
  */
 export function forwardInputs(g: GraphBuilder, sharesPrompts: boolean): ForwardInputs {
   return {
-    tokens: g.input('tokens', 'int32', ['B', 'T']),
-    places: vectorInput(g, 'places', 'int64'),
+    ...rowInputs(g),
     inverseTemperature: g.input('inverse_temperature', 'float32', []),
     prompts: sharesPrompts
       ? {
@@ -63,18 +70,39 @@ export function forwardInputs(g: GraphBuilder, sharesPrompts: boolean): ForwardI
 }
 
 /** Logits `[M, vocab]` at the asked places, already divided by the temperature. */
-export function forward(
-  tape: Tape,
-  config: ModelConfig,
-  weights: ReadonlyMap<string, Var>,
-  inputs: ForwardInputs,
-): Var {
-  const { g } = tape
-  const w = (name: string): Var => {
+export function forward(tape: Tape, config: ModelConfig, weights: Weights, inputs: ForwardInputs): Var {
+  const w = named(weights)
+  const normed = trunk(tape, config, weights, inputs)
+  const scaled = tape.call(scale, [normed, tape.constant(inputs.inverseTemperature)], null)
+  if (config.tie_word_embeddings) {
+    const head = tape.call(foldGain, [w('embed'), w('norm')], { side: 'columns' })
+    return tape.call(linearTransposed, [scaled, head], null)
+  }
+  const head = tape.call(foldGain, [w('lm_head'), w('norm')], { side: 'rows' })
+  return tape.call(linear, [scaled, head], null)
+}
+
+/** Rewards `[M, 1]` of the texts that end at the asked places, by a model with the head `reward`. */
+export function forwardReward(tape: Tape, config: ModelConfig, weights: Weights, inputs: RowInputs): Var {
+  const w = named(weights)
+  const head = tape.call(foldGain, [w('score'), w('norm')], { side: 'columns' })
+  return tape.call(linearTransposed, [trunk(tape, config, weights, inputs), head], null)
+}
+
+type Weights = ReadonlyMap<string, Var>
+
+function named(weights: Weights): (name: string) => Var {
+  return (name) => {
     const found = weights.get(name)
     if (!found) throw new Error(`no parameter named ${name}`)
     return found
   }
+}
+
+/** What the head is given at the asked places `[M, hidden]`, normalized without the last norm's gain. */
+function trunk(tape: Tape, config: ModelConfig, weights: Weights, inputs: RowInputs): Var {
+  const { g } = tape
+  const w = named(weights)
   const embed = (tokens: Value) => {
     const ids = tape.constant(g.op('Reshape', [tokens, g.i64([-1])]))
     return tape.call(embedding, [w('embed'), ids], { rows: config.vocab_size, width: config.hidden_size })
@@ -109,14 +137,7 @@ export function forward(
     if (i === last) x = tape.call(pickRows, [x, tape.constant(inputs.places)], null)
     x = layer.feedForward(x)
   }
-  const normed = tape.call(rmsNorm, [x], { width: config.hidden_size, eps: config.rms_norm_eps })
-  const scaled = tape.call(scale, [normed, tape.constant(inputs.inverseTemperature)], null)
-  if (config.tie_word_embeddings) {
-    const head = tape.call(foldGain, [w('embed'), w('norm')], { side: 'columns' })
-    return tape.call(linearTransposed, [scaled, head], null)
-  }
-  const head = tape.call(foldGain, [w('lm_head'), w('norm')], { side: 'rows' })
-  return tape.call(linear, [scaled, head], null)
+  return tape.call(rmsNorm, [x], { width: config.hidden_size, eps: config.rms_norm_eps })
 }
 
 /** The parts of one layer, its weights prepared once for all the rectangles that pass through it. */

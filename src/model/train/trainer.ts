@@ -1,24 +1,16 @@
-import type ort from 'onnxruntime-node'
 import { CascadeError } from '../../../topics/errors.ts'
-import { type ModelConfig, parameters } from '../config.ts'
-import { type AdamOptions, adamScalars } from '../graph/adamw.ts'
-import { statNames } from '../graph/loss.ts'
+import type { ModelConfig } from '../config.ts'
+import type { AdamOptions } from '../graph/adamw.ts'
+import { lossGradients, statNames } from '../graph/loss.ts'
 import { scoreGraph } from '../graph/score-graph.ts'
 import { accumulateGraph, applyGraph, updateGraph } from '../graph/update-graph.ts'
-import { type TensorMap, zeroState } from '../weights/init.ts'
+import type { TensorMap } from '../weights/init.ts'
 import { type MicroBatch, type PackedRows, packRows, type TokenRows } from './batch.ts'
 import { type LossOptions, lossFeeds, rowFeeds } from './feeds.ts'
+import { Optimizer } from './optimizer.ts'
 import { type StepResult, summarize } from './result.ts'
-import { LazySessions, type SessionOptions, scalar, type Tensors } from './sessions.ts'
-import {
-  type Buffers,
-  emptyBuffers,
-  fromBuffers,
-  type TrainState,
-  toBuffers,
-  toMap,
-  toTensors,
-} from './state.ts'
+import { LazySessions, type SessionOptions, type Tensors } from './sessions.ts'
+import { type TrainState, toTensors } from './state.ts'
 
 export type { MicroBatch, TokenRows } from './batch.ts'
 export type { StepResult } from './result.ts'
@@ -39,7 +31,7 @@ export interface TrainerOptions {
   session?: SessionOptions
 }
 
-type GraphName = Forward | `${Forward}, shared prompts` | 'apply'
+type GraphName = Forward | `${Forward}, shared prompts`
 type Forward = 'update' | 'accumulate' | 'score'
 
 /** The graph for a layout, as its feeds show it. */
@@ -53,44 +45,35 @@ function graphFor(name: Forward, feeds: Tensors): GraphName {
  */
 export class Trainer {
   readonly config: ModelConfig
-  readonly #sessions: LazySessions<GraphName>
-  #current: Buffers
-  /** Where the next step's results go. Swapped with `#current` only once the step is known to be sound. */
-  #spare: Buffers
-  #sums: [Tensors, Tensors] | undefined
+  readonly #sessions: LazySessions<GraphName | 'apply'>
+  readonly #optimizer: Optimizer<GraphName>
   #reference: Tensors | undefined
-  #step = 0
 
   constructor(config: ModelConfig, options: TrainerOptions) {
     this.config = config
     this.#sessions = new LazySessions(
       {
-        update: () => updateGraph(config, false),
-        'update, shared prompts': () => updateGraph(config, true),
-        accumulate: () => accumulateGraph(config, false),
-        'accumulate, shared prompts': () => accumulateGraph(config, true),
+        update: () => updateGraph(config, lossGradients(false)),
+        'update, shared prompts': () => updateGraph(config, lossGradients(true)),
+        accumulate: () => accumulateGraph(config, lossGradients(false)),
+        'accumulate, shared prompts': () => accumulateGraph(config, lossGradients(true)),
         apply: () => applyGraph(config),
         score: () => scoreGraph(config, false),
         'score, shared prompts': () => scoreGraph(config, true),
       },
       options.session ?? {},
     )
-    this.#current = toBuffers(config, {
-      weights: options.weights,
-      m: zeroState(config),
-      v: zeroState(config),
-    })
-    this.#spare = emptyBuffers(config)
+    this.#optimizer = new Optimizer(config, this.#sessions, statNames, options.weights)
   }
 
   /** Steps applied so far. */
   get steps(): number {
-    return this.#step
+    return this.#optimizer.steps
   }
 
   /** The current weights themselves, by parameter name. Another set holds them after the next step or load. */
   get weights(): Tensors {
-    return this.#weights()
+    return this.#optimizer.weights
   }
 
   /**
@@ -105,34 +88,11 @@ export class Trainer {
     const tokens = packed.reduce((sum, { p }) => sum + p.source.length, 0)
     if (tokens === 0)
       throw new CascadeError('RECORD_INVALID', 'batch: expected at least one trained token, got none')
-    const feeds = packed.map(({ m, p }) => lossFeeds(m, p, options, tokens))
-    const adam = Object.fromEntries(
-      Object.entries(adamScalars(options, this.#step + 1)).map(([name, value]) => [name, scalar(value)]),
-    )
-    const results =
-      feeds.length === 1
-        ? [
-            await this.#sessions.run(
-              graphFor('update', feeds[0]!),
-              { ...this.#current, ...feeds[0], ...adam },
-              this.#updateFetches(true),
-            ),
-          ]
-        : await this.#accumulated(feeds, adam)
-    const result = summarize(results, tokens)
-    for (const name of ['loss', 'gradNorm'] as const) {
-      if (Number.isFinite(result[name])) continue
-      throw new CascadeError(
-        'NUMERIC',
-        `step ${this.#step + 1}: expected a finite ${name}, got ${result[name]}`,
-        {
-          context: { ...result },
-        },
-      )
-    }
-    ;[this.#current, this.#spare] = [this.#spare, this.#current]
-    this.#step += 1
-    return result
+    const parts = packed.map(({ m, p }) => {
+      const feeds = lossFeeds(m, p, options, tokens)
+      return { update: graphFor('update', feeds), accumulate: graphFor('accumulate', feeds), feeds }
+    })
+    return this.#optimizer.step(parts, options, (results) => summarize(results, tokens))
   }
 
   /**
@@ -146,7 +106,7 @@ export class Trainer {
     temperature = 1,
     which: 'current' | 'reference' = 'current',
   ): Promise<Scores> {
-    const weights = which === 'current' ? this.#weights() : this.#reference
+    const weights = which === 'current' ? this.weights : this.#reference
     if (!weights) throw new CascadeError('ENGINE_FAILED', 'score: expected a reference to be set, got none')
     const packed = this.#pack(batch)
     const scores = {
@@ -175,29 +135,22 @@ export class Trainer {
 
   /** Forgets the moments and counts steps from 0 again, as at the start of a stage. The weights stay. */
   resetOptimizer(): void {
-    for (const { name } of parameters(this.config)) {
-      for (const moment of ['m', 'v']) (this.#current[`${moment}.${name}`]!.data as Float32Array).fill(0)
-    }
-    this.#step = 0
+    this.#optimizer.reset()
   }
 
   /** A copy of the weights. */
   exportWeights(): TensorMap {
-    return toMap(this.config, this.#current)
+    return this.#optimizer.exportWeights()
   }
 
   /** A copy of all that a step changes. The reference is not part of it. */
   exportState(): TrainState {
-    return fromBuffers(this.config, this.#current, this.#step)
+    return this.#optimizer.exportState()
   }
 
   /** @throws CascadeError CHECKPOINT_SHAPE or CHECKPOINT_INVALID (step count); nothing has changed then */
   loadState(state: TrainState): void {
-    if (!Number.isSafeInteger(state.step) || state.step < 0) {
-      throw new CascadeError('CHECKPOINT_INVALID', `step: expected a whole number from 0, got ${state.step}`)
-    }
-    this.#current = toBuffers(this.config, state)
-    this.#step = state.step
+    this.#optimizer.loadState(state)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -206,37 +159,5 @@ export class Trainer {
 
   #pack(rows: TokenRows): PackedRows {
     return packRows(rows, { vocab: this.config.vocab_size, positions: this.config.max_position_embeddings })
-  }
-
-  #weights(): Tensors {
-    return Object.fromEntries(parameters(this.config).map((p) => [p.name, this.#current[p.name]!]))
-  }
-
-  #updateFetches(withStats: boolean): Record<string, ort.Tensor | null> {
-    const into = Object.entries(this.#spare).map(([name, tensor]) => [`next.${name}`, tensor])
-    const stats = withStats ? statNames.map((name) => [name, null]) : []
-    return Object.fromEntries([...into, ...stats, ['grad_norm', null]])
-  }
-
-  async #accumulated(feeds: readonly Tensors[], adam: Tensors): Promise<Tensors[]> {
-    const weights = this.#weights()
-    const specs = parameters(this.config)
-    this.#sums ??= [emptyBuffers(this.config), emptyBuffers(this.config)]
-    let [sums, next] = this.#sums
-    for (const { name } of specs) (sums[name]!.data as Float32Array).fill(0)
-    const results: Tensors[] = []
-    const named = (prefix: string, from: Tensors) => specs.map((p) => [`${prefix}${p.name}`, from[p.name]!])
-    for (const feed of feeds) {
-      const into = Object.fromEntries([...named('sum.', next), ...statNames.map((name) => [name, null])])
-      const given = Object.fromEntries(named('grad.', sums))
-      results.push(
-        await this.#sessions.run(graphFor('accumulate', feed), { ...weights, ...feed, ...given }, into),
-      )
-      ;[sums, next] = [next, sums]
-    }
-    const given = Object.fromEntries(named('grad.', sums))
-    const applied = { ...this.#current, ...given, ...adam }
-    results.push(await this.#sessions.run('apply', applied, this.#updateFetches(false)))
-    return results
   }
 }

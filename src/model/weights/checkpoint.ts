@@ -27,6 +27,22 @@ export interface DecodedCheckpoint {
 
 const stepSchema = z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
+/** The files that Hugging Face transformers loads: config and weights. `ids`: special tokens, which a reward model needs padding of. */
+export function encodeModel(config: ModelConfig, weights: TensorMap, ids: SpecialIds = {}): EncodedFile[] {
+  const json = `${JSON.stringify({ ...toHuggingFaceConfig(config), ...ids }, null, 2)}\n`
+  const model = { tensors: toHuggingFace(config, weights), metadata: { format: 'pt' } }
+  return [
+    { name: checkpointFiles.config, bytes: new TextEncoder().encode(json) },
+    { name: checkpointFiles.model, bytes: encodeSafetensors(model) },
+  ]
+}
+
+export interface SpecialIds {
+  pad_token_id?: number
+  bos_token_id?: number
+  eos_token_id?: number
+}
+
 /** The files of a checkpoint; the same state gives the same bytes, and {@link decodeCheckpoint} the same state. */
 export function encodeCheckpoint(config: ModelConfig, state: TrainState): EncodedFile[] {
   const moments = new Map<string, RawTensor>()
@@ -38,12 +54,9 @@ export function encodeCheckpoint(config: ModelConfig, state: TrainState): Encode
       moments.set(`${prefix}.${name}`, float32Tensor(values, shape))
     }
   }
-  const json = `${JSON.stringify(toHuggingFaceConfig(config), null, 2)}\n`
-  const model = { tensors: toHuggingFace(config, state.weights), metadata: { format: 'pt' } }
   const optimizer = { tensors: moments, metadata: { step: String(state.step) } }
   return [
-    { name: checkpointFiles.config, bytes: new TextEncoder().encode(json) },
-    { name: checkpointFiles.model, bytes: encodeSafetensors(model) },
+    ...encodeModel(config, state.weights),
     { name: checkpointFiles.optimizer, bytes: encodeSafetensors(optimizer) },
   ]
 }

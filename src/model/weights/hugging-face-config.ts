@@ -4,6 +4,9 @@ import { type ModelConfig, modelConfigSchema } from '../config.ts'
 
 /** What a `config.json` may say; defaults are those of `LlamaConfig`. Fields not listed do not change the numbers. */
 const fileSchema = z.object({
+  architectures: z.array(z.string()).nullish(),
+  num_labels: z.int().nullish(),
+  id2label: z.record(z.string(), z.string()).nullish(),
   model_type: z.literal('llama'),
   vocab_size: z.int(),
   hidden_size: z.int(),
@@ -25,11 +28,18 @@ const fileSchema = z.object({
   mlp_bias: z.literal(false).nullish(),
 })
 
-/** A `config.json` that transformers reads as `LlamaForCausalLM`. Rotary base in its old and its new place. */
-export function toHuggingFaceConfig(config: ModelConfig): Record<string, unknown> {
+const classifier = 'LlamaForSequenceClassification'
+
+/**
+ * A `config.json` that transformers reads as `LlamaForCausalLM`, or for a reward model as `LlamaForSequenceClassification` with one
+ * label. Rotary base in its old and its new place.
+ */
+export function toHuggingFaceConfig({ head, ...config }: ModelConfig): Record<string, unknown> {
+  const label = 'reward'
   return {
-    architectures: ['LlamaForCausalLM'],
+    architectures: [head === 'reward' ? classifier : 'LlamaForCausalLM'],
     model_type: 'llama',
+    ...(head === 'reward' ? { num_labels: 1, id2label: { 0: label }, label2id: { [label]: 0 } } : {}),
     ...config,
     rope_parameters: { rope_type: 'default', rope_theta: config.rope_theta },
     hidden_act: 'silu',
@@ -51,6 +61,15 @@ export function toHuggingFaceConfig(config: ModelConfig): Record<string, unknown
  */
 export function fromHuggingFaceConfig(value: unknown, file: string): ModelConfig {
   const f = checked(fileSchema, value, file)
+  const isReward = f.architectures?.includes(classifier) ?? false
+  // transformers leaves two labels unsaid.
+  const labels = f.num_labels ?? Object.keys(f.id2label ?? { 0: '', 1: '' }).length
+  if (isReward && labels !== 1) {
+    throw new CascadeError(
+      'MODEL_INVALID',
+      `${file}: num_labels: expected 1 of a reward model, got ${labels}`,
+    )
+  }
   return checked(
     modelConfigSchema,
     {
@@ -65,6 +84,7 @@ export function fromHuggingFaceConfig(value: unknown, file: string): ModelConfig
       rope_theta: f.rope_parameters?.rope_theta ?? f.rope_theta ?? 10_000,
       max_position_embeddings: f.max_position_embeddings,
       tie_word_embeddings: f.tie_word_embeddings,
+      ...(isReward ? { head: 'reward' } : {}),
     },
     file,
   )

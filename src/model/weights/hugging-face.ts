@@ -5,7 +5,7 @@ import type { TensorMap } from './init.ts'
 import { float32Tensor, type RawTensor } from './safetensors.ts'
 
 /**
- * Names and layouts of Hugging Face's `LlamaForCausalLM`. There every matrix is stored `[out, in]` and each projection has its own;
+ * Names and layouts of Hugging Face's `LlamaForCausalLM`, and of its `LlamaForSequenceClassification` for a reward model. There every matrix is stored `[out, in]` and each projection has its own;
  * ours share one where they have the same input, one below the other, and some lie the other way: see `parameters`.
  */
 
@@ -60,8 +60,16 @@ function parts(c: ModelConfig): Part[] {
     ...one('embed', 'model.embed_tokens.weight', [c.vocab_size, d]),
     ...Array.from({ length: c.num_hidden_layers }, (_, i) => layer(i)).flat(),
     ...one('norm', 'model.norm.weight', [d]),
-    ...(c.tie_word_embeddings ? [] : one('lm_head', 'lm_head.weight', [c.vocab_size, d], true)),
+    ...head(c),
   ]
+}
+
+function head(c: ModelConfig): readonly Part[] {
+  const d = c.hidden_size
+  const part = { parameter: 'score', at: 0, transposed: false }
+  if (c.head === 'reward') return [{ name: 'score.weight', shape: [1, d], ...part }]
+  if (c.tie_word_embeddings) return []
+  return [{ name: 'lm_head.weight', shape: [c.vocab_size, d], parameter: 'lm_head', at: 0, transposed: true }]
 }
 
 /** Weights under Hugging Face names, in float32. Exact. */

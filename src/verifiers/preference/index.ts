@@ -6,3 +6,10 @@ export {
   llmJudge,
   type Question,
 } from './judge.ts'
+export {
+  type PreferenceCase,
+  preferenceCase,
+  preferenceKind,
+  type RewardModelOptions,
+  rewardModelVerifier,
+} from './reward-model.ts'

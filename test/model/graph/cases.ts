@@ -6,6 +6,7 @@ import { headOrder, headsLinear, joinLinear } from '../../../src/model/graph/ops
 import { linear, linearTransposed } from '../../../src/model/graph/ops/linear.ts'
 import { targetLogProbs } from '../../../src/model/graph/ops/log-probs.ts'
 import { policyLoss } from '../../../src/model/graph/ops/policy-loss.ts'
+import { preferenceLoss } from '../../../src/model/graph/ops/preference-loss.ts'
 import { prefix } from '../../../src/model/graph/ops/prefix.ts'
 import { rmsNorm } from '../../../src/model/graph/ops/rms-norm.ts'
 import { rope, ropeTables } from '../../../src/model/graph/ops/rope.ts'
@@ -197,6 +198,13 @@ export const opCases: readonly OpCase[] = [
     [[1, 6, 8]],
   ),
   opCase('clipped, with KL', policyLoss, loss({ old: 1, ref: 1 }), [nowInput], [[], null, null, null, null]),
+  opCase(
+    '',
+    preferenceLoss,
+    (g) => ({ weights: g.f32([0.5, 0.25, 0.4, 0]), centering: g.f32(0.3) }),
+    [x(8, 1)],
+    [[], null, null, null],
+  ),
   {
     ...opCase('clipped', policyLoss, loss({ old: 1, ref: 0 }), [nowInput], [[], null, null, null, null]),
     zeros: ['2: Sub', '3: Mul'],

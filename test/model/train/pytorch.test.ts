@@ -9,13 +9,10 @@ import {
   type UpdateOptions,
 } from '../../../src/model/train/trainer.ts'
 import { decodeCheckpoint } from '../../../src/model/weights/checkpoint.ts'
-import { fromHuggingFace } from '../../../src/model/weights/hugging-face.ts'
-import type { TensorMap } from '../../../src/model/weights/init.ts'
-import { decodeSafetensors } from '../../../src/model/weights/safetensors.ts'
+import { expectClose, minus, tensorsOf, tolerance } from '../close.ts'
 import { oneThread } from '../tiny.ts'
 
 // The numbers come from fixtures/make.py.
-const tolerance = 1e-4
 
 type Steps = { options: UpdateOptions; batch: Record<string, number[]>; steps: StepResult[] }
 
@@ -24,11 +21,7 @@ function load(kind: string) {
   const names = ['config.json', 'model.safetensors']
   const { config, state } = decodeCheckpoint(new Map(names.map((name) => [name, read(name)])))
   const { options, batch, steps } = JSON.parse(read('steps.json').toString()) as Steps
-  const tensors = (file: string, prefix: string): TensorMap => {
-    const all = Array.from(decodeSafetensors(read(file), file).tensors)
-    const named = all.filter(([name]) => name.startsWith(prefix))
-    return fromHuggingFace(config, new Map(named.map(([name, t]) => [name.slice(prefix.length), t])), file)
-  }
+  const tensors = (file: string, prefix: string) => tensorsOf(config, read(file), file, prefix)
   return { config, weights: state.weights, options, batch: toBatch(batch), steps, tensors }
 }
 
@@ -60,24 +53,6 @@ function rowsOf(b: MicroBatch, from: number, to: number): MicroBatch {
     oldLogprobs: cut(b.oldLogprobs!),
     refLogprobs: cut(b.refLogprobs!),
   }
-}
-
-/** Norm of the difference over the norm of what is expected, of each tensor. */
-function errors(got: TensorMap, expected: TensorMap): Record<string, number> {
-  const of = (name: string) => {
-    const [a, b] = [got.get(name)!, expected.get(name)!]
-    return Math.hypot(...a.map((v, i) => v - b[i]!)) / Math.hypot(...b)
-  }
-  return Object.fromEntries(Array.from(expected.keys(), (name) => [name, of(name)]))
-}
-
-function minus(a: TensorMap, b: TensorMap): TensorMap {
-  return new Map(Array.from(a, ([name, values]) => [name, values.map((v, i) => v - b.get(name)![i]!)]))
-}
-
-const expectClose = (got: TensorMap, expected: TensorMap) => {
-  const far = Object.entries(errors(got, expected)).filter(([, error]) => !(error <= tolerance))
-  expect(far).toStrictEqual([])
 }
 
 describe.each([

@@ -1,0 +1,7 @@
+export { type Answered, answerLength, encodeAnswer } from './encode.ts'
+export { RewardEngine } from './engine.ts'
+export type { PairScore } from './fit.ts'
+export { type RewardModel, readRewardModel, rewardModelFiles } from './folder.ts'
+export { defaultShape, freshModel, type ModelShape, modelOfFolder, type StartModel } from './start-model.ts'
+export { fitDefaults, type TextPair, type TrainedReward, trainRewardModel } from './train.ts'
+export type { PairResult } from './trainer.ts'
