@@ -4,8 +4,11 @@ import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { CascadeError, stageSpecSchema } from '../../topics/index.ts'
+import { tasks as builtInTasks } from '../tasks/index.ts'
+import { fileTasksSchema } from '../tasks/schema.ts'
 import { faultsOf, knownNames, meaningOf } from '../verifiers/configured/names.ts'
 import { verifierEntriesSchema } from '../verifiers/configured/schema.ts'
+import { pinFileTasks } from './run/file-tasks.ts'
 
 /** The config that `cascade run` takes where it is given none. */
 export const configFile = 'cascade.config.ts'
@@ -54,6 +57,8 @@ export const configSchema = z.strictObject({
       maxOutageMs: z.int().min(1).default(600_000),
     })
     .default({ concurrency: 64, attempts: 3, timeoutMs: 10_000, maxOutageMs: 600_000 }),
+  /** Tasks of the user's own prompts, by name. Absent where there are none, as the verifiers. */
+  tasks: fileTasksSchema.optional(),
   /** Verifiers of stages, by name. Absent where there are none: the hash of a config without any stays what it was. */
   verifiers: verifierEntriesSchema.optional(),
   /** Credit of each operator: what it may hold at most. */
@@ -105,6 +110,7 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
     }
   }
   checkVerifiers(parsed.data, where)
+  checkTasks(parsed.data, where)
   const { hidden, heads, kvHeads = heads } = parsed.data.model
   // The runtime's attention kernel takes head widths that are multiples of 8.
   if (hidden % (8 * heads) !== 0) {
@@ -134,6 +140,17 @@ function checkVerifiers({ verifiers = {}, stages }: CascadeConfig, where: string
   }
 }
 
+function checkTasks({ tasks = {}, verifiers = {} }: CascadeConfig, where: string): void {
+  const invalid = (field: string, expected: string) =>
+    new CascadeError('CONFIG_INVALID', `${where}: tasks.${field}: expected ${expected}`)
+  for (const [name, { verifier }] of Object.entries(tasks)) {
+    if (Object.hasOwn(builtInTasks, name)) throw invalid(name, 'another name: a built-in task has this one')
+    if (!meaningOf(verifier, verifiers)) {
+      throw invalid(`${name}.verifier`, `one of ${knownNames(verifiers).join(', ')}, got ${verifier}`)
+    }
+  }
+}
+
 /** Imports a config module and validates its default export. */
 export async function loadConfig(file: string): Promise<CascadeConfig> {
   const path = resolve(file)
@@ -159,6 +176,7 @@ export async function loadConfig(file: string): Promise<CascadeConfig> {
   const config = parseConfig(module.default, file)
   if (config.model.init !== undefined) config.model.init = resolve(dirname(path), config.model.init)
   resolvePaths(config, dirname(path), file)
+  await pinFileTasks(config.tasks ?? {}, dirname(path), file)
   return config
 }
 

@@ -17,6 +17,8 @@ export interface PromptSourceOptions {
   tokenizer: PromptEncoder
   /** Names of the tasks in use; each serves a domain of its own. @default every task */
   tasks?: readonly string[]
+  /** Tasks beside the built-in ones. */
+  own?: readonly Task[]
   /** Seed of the held-out prompts, the same for every run so that scores of runs compare. @default 0 */
   heldOutSeed?: number
 }
@@ -56,7 +58,7 @@ interface Loaded {
 }
 
 /**
- * Prompts and demonstrations of the generated tasks. Each epoch goes once through the whole training pool in an order of
+ * Prompts and demonstrations of tasks. Each epoch goes once through the whole training pool in an order of
  * its own, a pure function of seed, stage and epoch. A stage of several tasks takes them in turn; one that
  * it lists twice gets two turns.
  *
@@ -64,11 +66,11 @@ interface Loaded {
  * is not the task's.
  */
 export function createPromptSource(options: PromptSourceOptions): TaskSource {
-  const { seed, tokenizer, heldOutSeed = 0 } = options
+  const { seed, tokenizer, heldOutSeed = 0, own = [] } = options
   const loaded = new Map<string, Loaded>()
   const byDomain = new Map<string, Task>()
   for (const name of options.tasks ?? Object.keys(allTasks)) {
-    const task = load(name)
+    const task = load(name, own)
     const other = byDomain.get(task.domain)
     if (other && other.name !== task.name) {
       throw new CascadeError(
@@ -173,11 +175,13 @@ export function createPromptSource(options: PromptSourceOptions): TaskSource {
   })
 }
 
-function load(name: string): Task {
+function load(name: string, own: readonly Task[]): Task {
+  const given = own.find((task) => task.name === name)
+  if (given) return given
   const make = Object.hasOwn(allTasks, name) ? allTasks[name] : undefined
   if (make) return make()
   throw new CascadeError(
     'CONFIG_INVALID',
-    `tasks: expected one of ${Object.keys(allTasks).join(', ')}, got ${name}`,
+    `tasks: expected one of ${[...Object.keys(allTasks), ...own.map((t) => t.name)].join(', ')}, got ${name}`,
   )
 }

@@ -19,7 +19,7 @@ test('the example of a config with verifiers loads, and each of them opens', asy
   await writeFile(file, text.replace('cascade-rl', source))
   await copyFile(join(root, 'examples/stricter.ts'), join(folder, 'stricter.ts'))
   const config = await loadConfig(file)
-  sourceOf(config, 0)
+  await sourceOf(config, 0)
   checkEnvironment(config, {})
   const { signal } = new AbortController()
   const [stricter] = await bundleFiles(config, signal)

@@ -8,5 +8,5 @@ import { quickRun } from '../cli/run/quick-run.ts'
 /** Engine and tasks of a small run, without its log. */
 export async function parts(deterministic: boolean): Promise<{ engine: Engine; source: TaskSource }> {
   const config = parseConfig(quickRun(), 'quick run')
-  return { engine: await engineOf(config, deterministic), source: sourceOf(config, 0) }
+  return { engine: await engineOf(config, deterministic), source: await sourceOf(config, 0) }
 }

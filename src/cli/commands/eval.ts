@@ -49,7 +49,7 @@ async function evaluate(open: OpenRun, flags: Flags, context: Context): Promise<
   const { stdout, stderr, signal } = context
   const { config } = manifest
   const checkpoint = await findCheckpoint(log, flags.checkpoint, signal)
-  const source = sourceOf(config, manifest.seed, flags.seed)
+  const source = await sourceOf(config, manifest.seed, { heldOutSeed: flags.seed })
   const domains = flags.domain === undefined ? source.domains : [flags.domain]
   for (const domain of domains) {
     if (source.domains.includes(domain)) continue

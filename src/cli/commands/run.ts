@@ -187,7 +187,7 @@ async function configOf(
 async function checkServed(config: CascadeConfig, name: string, seed: number): Promise<void> {
   const { init } = config.model
   try {
-    sourceOf(config, seed)
+    await sourceOf(config, seed)
     if (init !== undefined) await readFolder(modelOf(config, tokenizer.vocabSize), init)
   } catch (cause) {
     if (!isCascadeError(cause)) throw cause

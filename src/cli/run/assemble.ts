@@ -24,6 +24,8 @@ export interface AssembleOptions {
   probe?: Probe
   signal: AbortSignal
   onReapply?: (batches: number) => void
+  /** What a person should know, though it stops nothing. */
+  note?: (text: string) => void
 }
 
 export const clock = { now: () => Date.now() }
@@ -33,9 +35,9 @@ export const backoff = { baseMs: 200, maxMs: 5_000, random: Math.random }
 
 /** Every part of a run in this process, as its config asks for them, with the weights as the log left them. */
 export async function assemble(options: AssembleOptions): Promise<CascadeOptions> {
-  const { log, epoch, dir, manifest, engine, verifiers, probe, signal, onReapply } = options
+  const { log, epoch, dir, manifest, engine, verifiers, probe, signal, onReapply, note } = options
   const { config, seed, runId, deterministic, configHash } = manifest
-  const source = sourceOf(config, seed)
+  const source = await sourceOf(config, seed, note === undefined ? {} : { note })
   const versioned = versionedEngine(engine)
   const store = new CheckpointStore(dir, probe)
   const { keepLast } = config.checkpoints

@@ -2,18 +2,30 @@ import { CascadeError } from '../../../topics/index.ts'
 import { tokenizer } from '../../model/tokenizer/index.ts'
 import { createPromptSource, type TaskSource } from '../../tasks/source.ts'
 import type { CascadeConfig } from '../config.ts'
+import { openFileTasks } from './file-tasks.ts'
 
 /**
  * The prompts of a config's tasks, once it is known that every stage and evaluation can be served.
  *
- * @throws `CONFIG_INVALID` naming the field: an unknown task, a domain that is not its task's, a model too short for it.
+ * @param note is told of rows that were skipped
+ * @throws `CONFIG_INVALID` naming the field: an unknown task, a domain that is not its task's, a model too short for it; a bad file.
  */
-export function sourceOf(config: CascadeConfig, seed: number, heldOutSeed?: number): TaskSource {
+export async function sourceOf(
+  config: CascadeConfig,
+  seed: number,
+  { heldOutSeed, note }: { heldOutSeed?: number | undefined; note?: (text: string) => void } = {},
+): Promise<TaskSource> {
   const tasks = new Set(config.stages.flatMap((s) => (s.kind === 'sft' ? s.tasks : [s.task])))
+  const own = await openFileTasks(config.tasks ?? {}, [...tasks])
+  for (const { name, skipped } of own) {
+    if (skipped.length > 0)
+      note?.(`tasks.${name}: ${skipped.length} rows were skipped, the first: ${skipped[0]}`)
+  }
   const source = createPromptSource({
     seed,
     tokenizer,
     tasks: [...tasks],
+    own,
     ...(heldOutSeed === undefined ? {} : { heldOutSeed }),
   })
   for (const stage of config.stages) {

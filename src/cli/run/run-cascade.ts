@@ -100,6 +100,7 @@ async function train(log: EmbeddedLog, options: RunCascadeOptions): Promise<'don
       probe,
       signal,
       onReapply,
+      note: (text) => progress.note(text),
     })
     try {
       const onOutage = (verifier: string, begins: boolean) =>

@@ -7,13 +7,17 @@ import { type Bundle, bundleVerifier } from '../../verifiers/swap/bundle.ts'
 import { tryBundle } from '../../verifiers/swap/try-bundle.ts'
 import type { CascadeConfig } from '../config.ts'
 
-type Config = Pick<CascadeConfig, 'stages' | 'verifiers' | 'verify'>
+type Config = Pick<CascadeConfig, 'stages' | 'tasks' | 'verifiers' | 'verify'>
 
 /** Names of the verifiers that a run's stages train and are evaluated by. */
-export function usedVerifiers({ stages }: Pick<Config, 'stages'>): string[] {
+export function usedVerifiers({ stages, tasks: own = {} }: Pick<Config, 'stages' | 'tasks'>): string[] {
   const ofTasks = stages
     .flatMap((s) => (s.kind === 'rl' ? [s.task] : s.tasks))
-    .flatMap((task) => (Object.hasOwn(tasks, task) ? [tasks[task]!().verifier] : []))
+    .flatMap((task) => {
+      const verifier =
+        own[task]?.verifier ?? (Object.hasOwn(tasks, task) ? tasks[task]!().verifier : undefined)
+      return verifier === undefined ? [] : [verifier]
+    })
   const ofStages = stages.flatMap((s) => (s.kind === 'rl' && s.verifier !== undefined ? [s.verifier] : []))
   return [...new Set([...ofTasks, ...ofStages])]
 }

@@ -26,7 +26,7 @@ export class Child {
   constructor(target: Target, memoryMb: number, outputBytes: number, events: ChildEvents) {
     // Type stripping leaves the extension as it is, the build does not.
     const file = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)
-    this.#process = fork(file, [], {
+    this.#process = fork(file, [String(process.pid)], {
       serialization: 'advanced',
       detached: process.platform !== 'win32',
       execArgv: [`--max-old-space-size=${memoryMb}`, '--no-warnings'],

@@ -5,9 +5,12 @@ import { type FromChild, type Judge, marksFd, type Target, type ToChild } from '
 
 /** Entry of a pool's child process. */
 
-/** Ends this process when its parent is gone, also while the main thread is caught in a loop. */
+/**
+ * Ends this process when its parent is gone, also while the main thread is caught in a loop. The parent says who it is: on a busy machine
+ * it may have ended before this thread first looks.
+ */
 const watchdog = `
-const parent = process.ppid
+const parent = ${Number(process.argv[2])}
 setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, 'SIGKILL') }, 500)
 `
 new Worker(watchdog, { eval: true }).unref()

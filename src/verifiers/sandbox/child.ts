@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, sep } from 'node:path'
@@ -58,12 +58,24 @@ function nodeArgs(limits: SandboxLimits): string[] {
   ]
 }
 
+let mortal: readonly string[] | undefined
+
+/**
+ * A prefix by which a program ends with this process, where Linux has it (util-linux): a child in a loop reads no message that its parent has
+ * gone. Elsewhere its program's time limit ends it, which one that catches the interrupt outlives.
+ */
+function endsWithParent(): readonly string[] {
+  const prefix = ['setpriv', '--pdeathsig', 'KILL']
+  mortal ??= spawnSync(prefix[0]!, [...prefix.slice(1), 'true']).status === 0 ? prefix : []
+  return mortal
+}
+
 /** Where there is a shell: no core files, no files written, few open ones, and a stack as large as V8 is told. */
 function command(limits: SandboxLimits): [string, string[]] {
   const args = nodeArgs(limits)
   if (process.platform === 'win32') return [process.execPath, args]
   const script = 'ulimit -c 0; ulimit -f 0; ulimit -n 256; ulimit -s 16384 || exit 71; exec "$0" "$@"'
-  return ['/bin/sh', ['-c', script, process.execPath, ...args]]
+  return ['/bin/sh', ['-c', script, ...endsWithParent(), process.execPath, ...args]]
 }
 
 /** What a child's end looked like. */

@@ -33,7 +33,7 @@ import { shortRun, warmUp } from './short-run.ts'
 let space: Awaited<ReturnType<typeof workspace>>
 let run: string
 let stage: RlStage
-let source: ReturnType<typeof sourceOf>
+let source: Awaited<ReturnType<typeof sourceOf>>
 const groups = 32
 
 beforeAll(async () => {
@@ -57,7 +57,7 @@ beforeAll(async () => {
     config,
     profile: { ...engine.profile },
   })
-  source = sourceOf(config, 0)
+  source = await sourceOf(config, 0)
   const first = Array.from({ length: groups }, (_, admission) =>
     admitted(admission, { step: 1, policyVersion: 0 }),
   )

@@ -110,7 +110,7 @@ async function trainOn(
       if (n > 0) note(`applying ${n} gradient batches again, since the last checkpoint`)
     },
   })
-  const source = knownTasks(manifest, note)
+  const source = await knownTasks(manifest, note)
   await using verifiers =
     source && (await openEvaluationVerifiers(source, source.domains, dir, manifest, context.env))
   const evaluator = source &&
@@ -142,9 +142,9 @@ async function hasEnded(log: TopicLog, signal: AbortSignal): Promise<boolean> {
 }
 
 /** The tasks of a run, whose held-out prompts score it; a run of others is trained all the same. */
-function knownTasks({ config, seed }: Manifest, note: (text: string) => void) {
+async function knownTasks({ config, seed }: Manifest, note: (text: string) => void) {
   try {
-    return sourceOf(config, seed)
+    return await sourceOf(config, seed)
   } catch (error) {
     if (!isCascadeError(error, 'CONFIG_INVALID')) throw error
     note(`no held-out scores: ${error.message}`)
