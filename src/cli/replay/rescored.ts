@@ -211,7 +211,7 @@ async function trainJudged(command: RescoredCommand, plan: TrainPlan | undefined
     })
   } catch (error) {
     if (!(signal.aborted && (error === signal.reason || isCascadeError(error, 'INTERRUPTED')))) throw error
-    throw new CascadeError('INTERRUPTED', `interrupted; the same command goes on with ${shown}`, {
+    throw new CascadeError('INTERRUPTED', `interrupted; the same command with --dir ${shown} goes on`, {
       cause: error,
     })
   }

@@ -58,9 +58,9 @@ export interface TrainOptions {
 }
 
 /**
- * Applies, step by step, the updates that the rewards in the log come to, from wherever the log stands to the end of the run. A step
- * is two commits, as in a run: its outcomes, its closing and its gradient batch; then its update. Composition and order are those of a step that sampled its
- * rollouts itself, except that nothing can be admitted in the place of a group that is not kept.
+ * Applies, step by step, the updates that the rewards in the log come to, from wherever the log stands to the end of the run. A step is
+ * two commits, as in a run: its outcomes, its closing and its gradient batch; then its update. Composition and order are those of a step
+ * that sampled its rollouts itself, except that nothing can be admitted in the place of a group that is not kept.
  *
  * @throws `VERIFIER_ERROR_BUDGET` where too many members of a step are errors; `NUMERIC`; `STREAM_PROTOCOL`; the signal's reason
  */

@@ -86,7 +86,7 @@ test('stopped with Ctrl-C it says how to go on', async () => {
   running.kill('SIGINT')
   const ended = await running.ended
   expect(ended.code).toBe(130)
-  expect(ended.stderr).toContain('the same command goes on with')
+  expect(ended.stderr).toContain('the same command with --dir')
   await goesOn(to)
 })
 
