@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,6 +35,15 @@ test('every request has its own verdict, whatever the number of processes', asyn
   expect(verdicts.map((v) => v.verdict)).toEqual(verdicts.map((_, i) => ({ outcome: 'score', score: i })))
   expect(pool.pids).toHaveLength(3)
   expect(pool.restarts).toBe(0)
+})
+
+test('a signal that outlives its requests keeps nothing of them', async () => {
+  await using pool = poolOf(2)
+  const { signal } = new AbortController()
+  const all = Array.from({ length: 100 }, (_, i) => pool.submit(['score', i], signal))
+  expect(getEventListeners(signal, 'abort')).toHaveLength(100)
+  await Promise.all(all)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
 test('a process sees no variable that it has no use for', async () => {
