@@ -30,7 +30,7 @@ export async function pinFileTasks(entries: Entries, folder: string, where: stri
 export async function openFileTasks(entries: Entries, names: readonly string[]): Promise<FileTask[]> {
   const used = Object.entries(entries).filter(([name]) => names.includes(name))
   return Promise.all(
-    used.map(async ([name, { content, kind: _, ...entry }]) => {
+    used.map(async ([name, { content, ...entry }]) => {
       const there = await contentOf(entry)
       if (content !== undefined && content !== there) {
         throw new CascadeError(
@@ -38,7 +38,7 @@ export async function openFileTasks(entries: Entries, names: readonly string[]):
           `tasks.${name}: ${entry.path}: expected the rows that the run began with (sha256 ${content}), got others (${there})`,
         )
       }
-      return openFileTask({ name, ...entry }, (text) => tokenizer.encode(text).length)
+      return openFileTask({ ...entry, name }, (text) => tokenizer.encode(text).length)
     }),
   )
 }

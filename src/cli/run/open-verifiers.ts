@@ -9,15 +9,19 @@ import { VerifierStore } from '../../verifiers/swap/store.ts'
 import type { Manifest } from '../run-folder.ts'
 import { usedVerifiers } from './used-verifiers.ts'
 
-type Recorded = Pick<Manifest, 'config' | 'verifiers'>
+type Recorded = Pick<Manifest, 'config' | 'verifiers' | 'deterministic'>
 
-/** How a run's verifiers are opened; modules come from the run's store. */
+/**
+ * How a run's verifiers are opened; modules come from the run's store. A deterministic run judges one rollout after the other: verdicts
+ * that overtake each other would change the order of its records.
+ */
 export function openOptions(
   dir: string,
-  { config, verifiers: recorded = {} }: Recorded,
+  { config, verifiers: recorded = {}, deterministic }: Recorded,
   env?: OpenOptions['env'],
 ): OpenOptions {
-  const { concurrency, timeoutMs } = config.verify
+  const { timeoutMs } = config.verify
+  const concurrency = deterministic ? 1 : config.verify.concurrency
   const store = new VerifierStore(dir)
   return {
     entries: config.verifiers ?? {},

@@ -110,7 +110,7 @@ test('a composite: its parts and their weights stand in the rewards, the task st
     const { stdout } = await cascade(['verifiers', 'ls', dir, '--json'])
     expect(stdout).toContain(`{"verifier":"${name}",`)
   }
-})
+}, 120_000)
 
 test('a reward server that goes down in the middle: what it cannot judge is never a zero', async () => {
   let asked = 0
@@ -168,7 +168,7 @@ test('a reward server that goes down in the middle: what it cannot judge is neve
     server.close()
     server.closeAllConnections()
   }
-})
+}, 120_000)
 
 const moody = (version: string) => `
 export const version = '${version}'
@@ -207,7 +207,7 @@ test('a module that hangs at times: those are lost, never zeros; a run keeps the
   await rm(join(folder, 'moody.mjs'))
   const listed = await cascade(['verifiers', 'ls', dir, '--json'])
   expect(listed.stdout).toContain(`{"verifier":"mine","version":"m1","codeHash":"${components[0]!.codeHash}"`)
-})
+}, 120_000)
 
 test('a version of a configured verifier is staged and promoted while the run goes on, and stays', async () => {
   const { config, dir, folder } = await written(
@@ -259,4 +259,4 @@ test('a version of a configured verifier is staged and promoted while the run go
   const later = all.slice(before)
   expect(later.length).toBeGreaterThan(0)
   expect(new Set(later.map((r) => r.rewards[0]!.version))).toEqual(new Set(['second']))
-})
+}, 120_000)

@@ -4,6 +4,7 @@ import { verifiers as rules } from '../../../src/verifiers/index.ts'
 import type { Samples } from '../../../src/verifiers/judge.ts'
 import type { Verdict } from '../../../streams/ports.ts'
 import { rollout } from '../../streams/helpers.ts'
+import { json, loopback, status } from '../remote/loopback.ts'
 import { configured } from './helpers.ts'
 
 const { signal } = new AbortController()
@@ -185,4 +186,74 @@ test.each<[string, keyof typeof entries, unknown, string]>([
     .verify(rollout({ groundTruth: truth, responseText: '1' }), signal)
   expect(verdict).toMatchObject({ outcome: 'failed', code: 'VERIFIER_FAILED', retryable: false })
   expect(verdict).toMatchObject({ message: expect.stringContaining(why) as string })
+})
+
+describe('what asks others', () => {
+  const graded = { choices: [{ message: { content: '{"reason": "fine", "score": 8}' } }] }
+
+  test('a judge gets its key from the environment, and what composites make of it is recorded part by part', async () => {
+    await using server = await loopback(json(graded))
+    const entries = {
+      graded: {
+        kind: 'judge',
+        url: server.url,
+        model: 'm',
+        criteria: 'right',
+        scale: [0, 10],
+        apiKeyEnv: 'JUDGE_KEY',
+      },
+      both: {
+        kind: 'composite',
+        parts: [
+          { verifier: 'sum', weight: 0, gate: { atLeast: 1, otherwise: -1 } },
+          { verifier: 'graded', weight: 2 },
+        ],
+      },
+    }
+    await using verifiers = await configured(['both'], entries, { env: { JUDGE_KEY: 'k' } })
+    const both = verifiers.current('both')
+    expect(await both.verify(rollout({ responseText: '=3', groundTruth: '3' }), signal)).toMatchObject({
+      outcome: 'score',
+      score: 1.6,
+      components: [
+        { verifier: 'sum', score: 1, weight: 0 },
+        { verifier: 'graded', score: 0.8, weight: 2 },
+      ],
+    })
+    expect(await both.verify(rollout({ responseText: '=4', groundTruth: '3' }), signal)).toMatchObject({
+      score: -1,
+      detail: { gate: 'sum' },
+    })
+    expect(server.headers.map((h) => h.authorization)).toEqual(['Bearer k', 'Bearer k'])
+  })
+
+  test('the error of a part is the error of the whole', async () => {
+    await using server = await loopback(status(503, 'restarting'))
+    const entries = {
+      server: { kind: 'remote', url: server.url, attempts: 2, backoffMs: 1 },
+      both: { kind: 'composite', parts: [{ verifier: 'sum' }, { verifier: 'server' }] },
+    }
+    await using verifiers = await configured(['both'], entries)
+    const given = rollout({ responseText: '=3', groundTruth: '3' })
+    expect(await verifiers.current('both').verify(given, signal)).toMatchObject({
+      outcome: 'failed',
+      code: 'VERIFIER_FAILED',
+      message: expect.stringContaining('part server') as string,
+      retryable: true,
+    })
+    expect(server.bodies).toHaveLength(2)
+  })
+
+  test('a secret that is not set is told by its field; a hash needs none', async () => {
+    const entries = {
+      server: { kind: 'remote', url: 'http://127.0.0.1:9/', headersEnv: { 'x-key': 'REWARD_KEY' } },
+    }
+    await expect(configured(['server'], entries)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(/^verifiers\.server\.headersEnv\.x-key: /) as string,
+    })
+    await using without = await configured(['server'], entries, { env: undefined })
+    await using keyed = await configured(['server'], entries, { env: { REWARD_KEY: 'x' } })
+    expect(without.current('server').codeHash).toBe(keyed.current('server').codeHash)
+  })
 })

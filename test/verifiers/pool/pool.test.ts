@@ -37,6 +37,15 @@ test('every request has its own verdict, whatever the number of processes', asyn
   expect(pool.restarts).toBe(0)
 })
 
+test('a signal that outlives its requests keeps nothing of them', async () => {
+  await using pool = poolOf(2)
+  const { signal } = new AbortController()
+  const all = Array.from({ length: 100 }, (_, i) => pool.submit(['score', i], signal))
+  expect(getEventListeners(signal, 'abort')).toHaveLength(100)
+  await Promise.all(all)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
+
 test('a process sees no variable that it has no use for', async () => {
   process.env.POOL_TEST_SECRET = 'hidden'
   await using pool = poolOf(1)
