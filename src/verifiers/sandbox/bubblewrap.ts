@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { CascadeError } from '../../../topics/index.ts'
+import { CompilingSandbox } from './compiling.ts'
 import { HandOut } from './hand-out.ts'
 import { javascriptDriver, pythonDriver } from './native-drivers.ts'
 import { NativeReport } from './native-report.ts'
@@ -24,7 +25,8 @@ export interface BubblewrapSandboxOptions {
  */
 export function openBubblewrapSandbox(options: BubblewrapSandboxOptions): Sandbox {
   checkBubblewrap()
-  return new BubblewrapSandbox(options.jobs, { ...defaultLimits, ...options.limits })
+  const pool = { jobs: options.jobs, limits: { ...defaultLimits, ...options.limits } }
+  return new CompilingSandbox(new BubblewrapSandbox(pool.jobs, pool.limits), { ...pool, strict: false })
 }
 
 class BubblewrapSandbox implements Sandbox {
