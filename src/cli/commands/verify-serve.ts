@@ -7,8 +7,9 @@ import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
 import { servedKind, serveVerifier } from '../../verifiers/remote/index.ts'
 import type { Context } from '../command.ts'
 import { print } from '../output/print.ts'
+import { flagsOf } from '../verify/kind-flags.ts'
 
-interface Flags {
+interface Flags extends Record<string, unknown> {
   host: string
   port: number
   jobs: number
@@ -31,7 +32,7 @@ export function registerServe(verify: Command, context: Context): void {
     .option('--json', 'one JSON object once it listens: {url, verifier, version}')
     .addHelpText(
       'after',
-      `\nPOST / {prompt, response, label} answers with the score, POST /verdict with the verdict; an array gets an array. GET /health.\n\nExample:\n  $ cascade verify serve patch --port 8000\n  $ curl -d '{"response": "…", "label": {…}}' http://127.0.0.1:8000/`,
+      `\nPOST / {prompt, response, label} answers with the score, POST /verdict with the verdict; an array gets an array. GET /health.\n\nOptions of a kind (\`cascade verify --help\`) are taken here as well.\n\nExample:\n  $ cascade verify serve patch --port 8000\n  $ curl -d '{"response": "…", "label": {…}}' http://127.0.0.1:8000/`,
     )
     .action((name: string, _: unknown, command: Command) =>
       serve(kindNamed(name), command.optsWithGlobals<Flags>(), context),
@@ -42,7 +43,8 @@ async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<
   const { signal, stdout, stderr } = context
   const kind = await pooled(entry, flags)
   const label = entry.label === undefined ? {} : { labelField: entry.label }
-  const served = await servedKind(kind, { jobs: flags.jobs, flags: {}, ...label })
+  const response = entry.response === undefined ? {} : { responseField: entry.response }
+  const served = await servedKind(kind, { jobs: flags.jobs, flags: {}, ...label, ...response })
   const { host, port: wanted } = flags
   const server = await serveVerifier(served, { host, port: wanted }).catch(async (cause: unknown) => {
     await served[Symbol.asyncDispose]()
@@ -71,11 +73,12 @@ async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<
 /** The kind, judged in processes of their own. */
 async function pooled(entry: KindEntry, flags: Flags): Promise<CaseKind<Case>> {
   const kind = await entry.load()
+  const own = flagsOf(entry, flags)
   return {
     ...kind,
     async open({ jobs }) {
       const limits = { wallMs: flags.timeout, memoryMb: flags.memory }
-      const judge = await openCaseJudge(entry, { flags: {}, jobs, limits })
+      const judge = await openCaseJudge(entry, { flags: own, jobs, limits })
       return {
         judge: async (given, signal) => (await judge.submit(given, signal)).verdict,
         [Symbol.asyncDispose]: () => judge[Symbol.asyncDispose](),

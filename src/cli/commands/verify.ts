@@ -9,6 +9,7 @@ import { openCaseJudge } from '../../verifiers/case-judge.ts'
 import { type KindEntry, kindNamed, kinds } from '../../verifiers/kinds.ts'
 import type { Context, Register } from '../command.ts'
 import { print } from '../output/print.ts'
+import { flagsOf } from '../verify/kind-flags.ts'
 import { readCases, scoreCases } from '../verify/score-file.ts'
 import { Tally } from '../verify/tally.ts'
 import { registerServe } from './verify-serve.ts'
@@ -21,9 +22,6 @@ interface Flags extends Record<string, unknown> {
   memory: number
   json?: true
 }
-
-/** Flags that only some kinds understand. */
-const kindFlags = ['bare', 'share', 'partial', 'sandbox', 'model'] as const
 
 /** Cases under way for each job, so that no process waits for the next. */
 const ahead = 128
@@ -42,7 +40,8 @@ export const register: Register = (program, context) => {
     .option('--bare', "math: a response is the answer's expression alone")
     .option('--share', 'instruction: the share of instructions that are followed is the score')
     .option('--partial', 'code: the share of tests that pass is the score')
-    .option('--sandbox <layer>', 'code: wasm or bubblewrap')
+    .option('--sandbox <layer>', 'code: wasm, bubblewrap, piston or sandboxfusion')
+    .option('--sandbox-url <url>', 'code: where the server of piston or sandboxfusion is')
     .option('--model <path>', 'the model that the kind judges with')
     .option('--json', 'counts and rate as one JSON object')
     .addHelpText(
@@ -100,17 +99,6 @@ function file(flags: Flags, name: 'in' | 'out'): string {
   const given = flags[name]
   if (given !== undefined) return given
   throw new CascadeError('USAGE', `--${name}: expected a file, got none`)
-}
-
-/** @throws CascadeError USAGE for a flag that this kind has no use for */
-function flagsOf(entry: KindEntry, flags: Flags): Record<string, unknown> {
-  const given = kindFlags.filter((name) => flags[name] !== undefined)
-  for (const name of given) {
-    if (entry.flags.includes(name)) continue
-    const own = entry.flags.map((flag) => `--${flag}`).join(', ') || 'no flag of its own'
-    throw new CascadeError('USAGE', `--${name}: ${entry.name}: expected ${own}`)
-  }
-  return Object.fromEntries(given.map((name) => [name, flags[name]]))
 }
 
 async function outputFile(path: string, named: string): Promise<Writable> {

@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import { CascadeError } from '../../../topics/index.ts'
 import { CompilingSandbox } from './compiling.ts'
 import { HandOut } from './hand-out.ts'
-import { javascriptDriver, pythonDriver } from './native-drivers.ts'
+import { descriptorTransport, javascriptDriver, pythonDriver } from './native-drivers.ts'
 import { NativeReport } from './native-report.ts'
 import { checkBubblewrap, type Walls, wallsFor } from './native-walls.ts'
 import { defaultLimits, type Execution, type Program, type Sandbox, type SandboxLimits } from './sandbox.ts'
@@ -85,13 +85,13 @@ class BubblewrapSandbox implements Sandbox {
     const memoryKb = (this.#limits.memoryMb + interpreterMb[engine]) * 1024
     const command =
       engine === 'python'
-        ? [interpreter, '-I', '-c', pythonDriver]
+        ? [interpreter, '-I', '-c', pythonDriver(descriptorTransport.python)]
         : [
             interpreter,
             `--max-old-space-size=${this.#limits.memoryMb}`,
             '--no-warnings',
             '-e',
-            javascriptDriver,
+            javascriptDriver(descriptorTransport.javascript),
           ]
     // Data, and not address space, which V8 reserves by the terabyte.
     const limits = `ulimit -c 0; ulimit -n 256; ulimit -f 131072; ulimit -d ${memoryKb}; exec bwrap "$@"`
