@@ -25,7 +25,7 @@ async function openCodeJudge(options: KindOptions): Promise<CaseJudge<CodeCase>>
     throw new CascadeError('CONFIG_INVALID', `partial: expected true or false, got ${String(partial)}`)
   }
   if (url !== undefined && typeof url !== 'string') {
-    throw new CascadeError('CONFIG_INVALID', `sandbox-url: expected an address, got ${String(url)}`)
+    throw new CascadeError('CONFIG_INVALID', `sandbox-url: expected an address, got ${JSON.stringify(url)}`)
   }
   return new CodeJudge(openSandbox(sandbox, { jobs: options.jobs, ...(url ? { url } : {}) }), partial)
 }
