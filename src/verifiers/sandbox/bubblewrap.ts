@@ -126,7 +126,7 @@ class BubblewrapSandbox implements Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(broken('closed while a program waited or ran'))
     await Promise.allSettled(this.#running)
-    await Promise.all(this.#places.map(({ group }) => group?.remove()))
+    await Promise.all(this.#places.map(async ({ group }) => group?.remove()))
   }
 }
 
