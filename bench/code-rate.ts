@@ -50,7 +50,7 @@ async function compare(
 ): Promise<Figure> {
   const began = performance.now()
   await using judge = await codeKind.open({ jobs, flags: {} })
-  const ours = (given: CodeCase) => judge.judge(given, signal)
+  const ours = async (given: CodeCase) => judge.judge(given, signal)
   const peer = native(language)
   // Both loaded.
   await Promise.all(
