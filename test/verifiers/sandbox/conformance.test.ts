@@ -129,6 +129,29 @@ describe.each(sandboxes)('$name', ({ name, server }) => {
   })
 
   it.concurrent.each([
+    ['Promise.reject(new Error("left alone")); 1', 'error', 'left alone'],
+    ['(async () => { await 1; throw new TypeError("late") })(); 1', 'error', 'late'],
+    ['setTimeout(() => { Promise.reject(new Error("at last")) }, 5); 1', 'error', 'at last'],
+    [
+      'const p = Promise.reject(new Error("too late")); setTimeout(() => p.catch(() => {}), 5); 1',
+      'error',
+      'too late',
+    ],
+    ['new Promise((_, no) => no("a text")).then(() => 1); 1', 'error', 'a text'],
+    ['Promise.reject(1).catch(() => {}); 1', 'completed', undefined],
+    ['(async () => { try { await Promise.reject(1) } catch {} })(); 1', 'completed', undefined],
+    [
+      'const p = Promise.reject(1); Promise.resolve().then(() => p.catch(() => {})); 1',
+      'completed',
+      undefined,
+    ],
+    ['Promise.allSettled([Promise.reject(1)]); 1', 'completed', undefined],
+  ])('fails a program by a rejected promise that nothing handles: %s', async (source, end, said) => {
+    const ran = await sandbox.run(program('javascript', source, { timeoutMs: 15_000 }), signal)
+    expect(ran).toMatchObject({ end, ...(said ? { error: { message: said } } : {}) })
+  })
+
+  it.concurrent.each([
     ['python', 'while True: pass'],
     ['javascript', 'for (;;) {}'],
   ] as const)('ends a program in %s that does not end', async (language, source) => {
