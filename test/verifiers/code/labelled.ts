@@ -41,7 +41,7 @@ export function labelledCases(read: (path: string) => string, syntax: Syntax): L
   const samples = { mbjsp: byId('mbxp/mbjsp_samples.jsonl'), mbtsp: byId('mbxp/mbtsp_samples.jsonl') }
   return ['humaneval/labels.derived.jsonl', 'mbxp/labels.derived.jsonl'].flatMap((path) =>
     rows<Label>(path).map(({ set, task_id, passed }) => {
-      const base = { id: `${set}:${task_id}`, timeoutMs: 10_000 }
+      const base = { id: `${set}:${task_id}`, timeoutMs: 20_000 }
       if (set.startsWith('humanevalpack-js-')) {
         const row = pack.get(task_id)!
         const code = `${row.declaration}${row[set.slice('humanevalpack-js-'.length)]}`
