@@ -43,7 +43,7 @@ const attempts = 4
 /** @throws `CONFIG_INVALID` for what is no address */
 export function openRemoteSandbox(protocol: Protocol, options: RemoteSandboxOptions): Sandbox {
   const { url = '' } = options
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
+  if (!(/^https?:/.test(url) && URL.canParse(url))) {
     throw new CascadeError(
       'CONFIG_INVALID',
       `sandbox-url: ${protocol.name}: expected the http address of its server, got ${url || 'none'}`,

@@ -155,7 +155,7 @@ describe.each(sandboxes)('$name', ({ name, server }) => {
     ['python', 'while True: pass'],
     ['javascript', 'for (;;) {}'],
   ] as const)('ends a program in %s that does not end', async (language, source) => {
-    const ran = await sandbox.run(program(language, source, { timeoutMs: 1500 }), signal)
+    const ran = await sandbox.run(program(language, source, { timeoutMs: 4000 }), signal)
     expect(ran.end).toBe('timeout')
   })
 

@@ -66,7 +66,7 @@ describe.runIf(works)('with bubblewrap', () => {
       const watch = setInterval(() => {
         most = Math.max(most, walledTasks())
       }, 100)
-      const ran = await sandbox.run(program('python', bomb, { timeoutMs: 1500 }), signal)
+      const ran = await sandbox.run(program('python', bomb, { timeoutMs: 4000 }), signal)
       clearInterval(watch)
       expect(ran.end).toBe('timeout')
       expect(most).toBeGreaterThan(maxProcesses / 2)
@@ -79,8 +79,8 @@ describe.runIf(works)('with bubblewrap', () => {
 
   it('leaves nothing of a program at its time limit, though its children hid', async () => {
     await using sandbox = openBubblewrapSandbox({ jobs: 1 })
-    const running = sandbox.run(program('python', leftovers, { timeoutMs: 2000 }), signal)
-    await expect.poll(walledTasks, { timeout: 1900 }).toBeGreaterThanOrEqual(20)
+    const running = sandbox.run(program('python', leftovers, { timeoutMs: 4000 }), signal)
+    await expect.poll(walledTasks, { timeout: 3900 }).toBeGreaterThanOrEqual(20)
     expect((await running).end).toBe('timeout')
     await expect.poll(walledTasks, { timeout: 5000 }).toBe(0)
   })

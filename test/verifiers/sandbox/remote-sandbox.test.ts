@@ -195,7 +195,7 @@ describe('piston', () => {
   it('tells a time-out where the server does not say it', async () => {
     await using server = await pistonServer({ old: true })
     await using sandbox = openPistonSandbox({ jobs: 1, url: server.url })
-    const endless = program('python', 'while True: pass', { timeoutMs: 1500 })
+    const endless = program('python', 'while True: pass', { timeoutMs: 4000 })
     expect((await sandbox.run(endless, signal)).end).toBe('timeout')
   })
 
