@@ -10,6 +10,8 @@ export interface KindEntry {
   readonly flags: readonly string[]
   /** The field that a reward server's `label` is, where it is one value. */
   readonly label?: string
+  /** The field that a reward server's `response` is. @default response */
+  readonly response?: string
   load(): Promise<CaseKind<Case>>
 }
 
@@ -18,7 +20,8 @@ export const kinds: readonly KindEntry[] = [
   {
     name: 'code',
     summary: 'programs in Python, JavaScript and TypeScript against tests, in a sandbox',
-    flags: ['partial', 'sandbox'],
+    flags: ['partial', 'sandbox', 'sandboxUrl'],
+    response: 'code',
     load: async () => (await import('./code/index.ts')).codeKind,
   },
   {

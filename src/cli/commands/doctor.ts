@@ -3,6 +3,7 @@ import type { Context, Register } from '../command.ts'
 import { checkBroker } from '../doctor/broker.ts'
 import type { Check } from '../doctor/check.ts'
 import { checkEngine } from '../doctor/engine.ts'
+import { checkSandbox } from '../doctor/sandbox.ts'
 import { checkDisk, checkLog } from '../doctor/storage.ts'
 import {
   checkCores,
@@ -48,6 +49,7 @@ async function examine(flags: Flags, context: Context): Promise<void> {
     await checkLog(runs),
     ...(await checkEngine()),
     await checkBroker(flags.broker ?? env.CASCADE_BROKER),
+    checkSandbox(),
     checkTerminal(context),
   ]
   const ok = checks.every((c) => c.status !== 'fail')

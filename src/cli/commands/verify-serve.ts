@@ -32,7 +32,7 @@ export function registerServe(verify: Command, context: Context): void {
     .option('--json', 'one JSON object once it listens: {url, verifier, version}')
     .addHelpText(
       'after',
-      `\nPOST / {prompt, response, label} answers with the score, POST /verdict with the verdict; an array gets an array. GET /health.\n\nExample:\n  $ cascade verify serve patch --port 8000\n  $ curl -d '{"response": "…", "label": {…}}' http://127.0.0.1:8000/`,
+      `\nPOST / {prompt, response, label} answers with the score, POST /verdict with the verdict; an array gets an array. GET /health.\n\nOptions of a kind (\`cascade verify --help\`) are taken here as well.\n\nExample:\n  $ cascade verify serve patch --port 8000\n  $ curl -d '{"response": "…", "label": {…}}' http://127.0.0.1:8000/`,
     )
     .action((name: string, _: unknown, command: Command) =>
       serve(kindNamed(name), command.optsWithGlobals<Flags>(), context),
@@ -44,7 +44,8 @@ async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<
   const own = flagsOf(entry, flags, context)
   const kind = await pooled(entry, own, flags)
   const label = entry.label === undefined ? {} : { labelField: entry.label }
-  const served = await servedKind(kind, { jobs: flags.jobs, flags: own, ...label })
+  const response = entry.response === undefined ? {} : { responseField: entry.response }
+  const served = await servedKind(kind, { jobs: flags.jobs, flags: own, ...label, ...response })
   const { host, port: wanted } = flags
   const server = await serveVerifier(served, { host, port: wanted }).catch(async (cause: unknown) => {
     await served[Symbol.asyncDispose]()

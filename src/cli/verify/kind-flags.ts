@@ -13,7 +13,16 @@ const flags: readonly KindFlag[] = [
     means: 'instruction: the share of instructions that are followed is the score',
   },
   { name: 'partial', option: '--partial', means: 'code: the share of tests that pass is the score' },
-  { name: 'sandbox', option: '--sandbox <layer>', means: 'code: wasm or bubblewrap' },
+  {
+    name: 'sandbox',
+    option: '--sandbox <layer>',
+    means: 'code: wasm, bubblewrap, piston or sandboxfusion',
+  },
+  {
+    name: 'sandboxUrl',
+    option: '--sandbox-url <url>',
+    means: 'code: where the server of piston or sandboxfusion is',
+  },
   {
     name: 'model',
     option: '--model <path>',

@@ -26,6 +26,8 @@ export type CodeTest = z.infer<typeof codeTest>
 export const codeCase = z.strictObject({
   id: z.string(),
   language: z.enum(['python', 'javascript', 'typescript']),
+  /** TypeScript alone: whether a syntax error is a failure, or the program runs as a recovering compiler writes it. Strict where left out. */
+  syntax: z.enum(['strict', 'recover']).optional(),
   code: z.string(),
   tests: z.array(codeTest).min(1),
   /** What `require` may give; all that are brought along where this is left out. Of no use to Python. */

@@ -9,7 +9,7 @@ import { plan } from './plan.ts'
 /**
  * Runs a program against its tests in a sandbox: 1 where all pass, else 0; with the flag `partial`, the share that pass. What the
  * program does to itself (an endless loop, too much memory or output) is judged; what fails in the sandbox is `failed`, to be tried
- * again. The flag `sandbox` says which: `wasm` where left out, or `bubblewrap`.
+ * again. The flag `sandbox` says which: `wasm` where left out, `bubblewrap`, or `piston` or `sandboxfusion` at `sandboxUrl`.
  */
 export const codeKind: CaseKind<CodeCase> = {
   name: 'code',
@@ -20,11 +20,14 @@ export const codeKind: CaseKind<CodeCase> = {
 }
 
 async function openCodeJudge(options: KindOptions): Promise<CaseJudge<CodeCase>> {
-  const { partial = false, sandbox = 'wasm' } = options.flags
+  const { partial = false, sandbox = 'wasm', sandboxUrl: url } = options.flags
   if (typeof partial !== 'boolean') {
     throw new CascadeError('CONFIG_INVALID', `partial: expected true or false, got ${String(partial)}`)
   }
-  return new CodeJudge(openSandbox(sandbox, { jobs: options.jobs }), partial)
+  if (url !== undefined && typeof url !== 'string') {
+    throw new CascadeError('CONFIG_INVALID', `sandbox-url: expected an address, got ${JSON.stringify(url)}`)
+  }
+  return new CodeJudge(openSandbox(sandbox, { jobs: options.jobs, ...(url ? { url } : {}) }), partial)
 }
 
 export class CodeJudge implements CaseJudge<CodeCase> {

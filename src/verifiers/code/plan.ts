@@ -11,6 +11,7 @@ export interface PlannedRun {
 export function plan(given: CodeCase, partial: boolean): PlannedRun[] {
   const base = {
     language: given.language,
+    ...(given.syntax ? { syntax: given.syntax } : {}),
     source: given.code,
     steps: [],
     stdin: '',

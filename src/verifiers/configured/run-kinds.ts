@@ -64,7 +64,7 @@ const program = (language: string) =>
 
 const code: RunKind = {
   response: 'code',
-  flags: (entry) => flagsOf(entry, ['partial', 'sandbox']),
+  flags: (entry) => flagsOf(entry, ['partial', 'sandbox', 'sandboxUrl']),
   defaults(entry) {
     const { timeoutMs = 5_000, language } = entry as EntryOf<'code'>
     return { timeoutMs, ...(language === undefined ? {} : { language }) }

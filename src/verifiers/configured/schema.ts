@@ -47,7 +47,9 @@ const code = z.strictObject({
   kind: z.literal('code'),
   /** The share of tests that pass is the score. */
   partial: z.boolean().optional(),
-  sandbox: z.enum(['wasm', 'bubblewrap']).optional(),
+  sandbox: z.enum(['wasm', 'bubblewrap', 'piston', 'sandboxfusion']).optional(),
+  /** Where the server of `piston` or `sandboxfusion` is. */
+  sandboxUrl: z.url({ protocol: /^https?$/ }).optional(),
   /** Of a ground truth that says nothing of it. */
   language: z.enum(['python', 'javascript', 'typescript']).optional(),
   /** Milliseconds of one run of the program, where the ground truth does not say. @default 5,000 */

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface PostOptions {
+  /** @default POST */
+  readonly method?: 'POST' | 'GET'
   readonly headers?: Readonly<Record<string, string>>
   /** Of one try. */
   readonly timeoutMs: number
@@ -28,6 +30,8 @@ export type PostResult =
       readonly retryable: boolean
       /** Of the answer, where one came. */
       readonly status?: number
+      /** The answer was longer than `maxBytes`. */
+      readonly tooLong?: true
     }
 
 type Try = PostResult & { readonly waitMs?: number }
@@ -59,7 +63,7 @@ export async function postJson(
 async function once(
   url: string,
   body: unknown,
-  { headers, timeoutMs, maxBytes = 4 * 2 ** 20 }: PostOptions,
+  { method = 'POST', headers, timeoutMs, maxBytes = 4 * 2 ** 20 }: PostOptions,
   signal: AbortSignal,
 ): Promise<Try> {
   const timeout = AbortSignal.timeout(timeoutMs)
@@ -68,14 +72,20 @@ async function once(
   }
   try {
     const response = await fetch(url, {
-      method: 'POST',
+      method,
       headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
-      body: JSON.stringify(body),
+      ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
       redirect: 'manual',
       signal: AbortSignal.any([signal, timeout]),
     })
     const text = await read(response, maxBytes)
-    if (text === undefined) return failure(`expected an answer of at most ${maxBytes} bytes, got more`, false)
+    if (text === undefined) {
+      return {
+        ...failure(`expected an answer of at most ${maxBytes} bytes, got more`, false),
+        ok: false,
+        tooLong: true,
+      } as Try
+    }
     if (!response.ok) {
       const { status } = response
       const again = status === 408 || status === 429 || status >= 500

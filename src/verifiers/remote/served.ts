@@ -33,25 +33,29 @@ export function servedRule(verifier: RuleVerifier): Served {
 
 /**
  * Serves a kind of cases. A case is made of the response, the request's other fields, and its label: an object's fields (also as JSON
- * text, which is how data sets carry them) or one value under `labelField`. The prompt goes along where the kind has use for one.
+ * text, which is how data sets carry them) or one value under `labelField`; the response is the case's `responseField`. The prompt goes along where the kind has use for one.
  */
 export async function servedKind<C extends Case>(
   kind: CaseKind<C>,
-  options: KindOptions & { readonly labelField?: string },
+  options: KindOptions & { readonly labelField?: string; readonly responseField?: string },
 ): Promise<Served> {
   const judge = await kind.open(options)
   return {
     name: kind.name,
     version: kind.version,
-    judge: async (request, signal) => judge.judge(caseOf(kind, request, options.labelField), signal),
+    judge: async (request, signal) => judge.judge(caseOf(kind, request, options), signal),
     [Symbol.asyncDispose]: () => judge[Symbol.asyncDispose](),
   }
 }
 
-function caseOf<C extends Case>(kind: CaseKind<C>, request: RewardRequest, labelField?: string): C {
-  const { prompt, label, id, ...rest } = request
+function caseOf<C extends Case>(
+  kind: CaseKind<C>,
+  request: RewardRequest,
+  { labelField, responseField = 'response' }: { labelField?: string; responseField?: string },
+): C {
+  const { prompt, label, id, response, ...rest } = request
   const fields = labelField === undefined ? objectOf(label) : { [labelField]: label }
-  const given = { id: String(id ?? '0'), ...fields, ...rest }
+  const given = { id: String(id ?? '0'), ...fields, ...rest, [responseField]: response }
   let parsed = kind.schema.safeParse(prompt === undefined ? given : { prompt, ...given })
   if (!parsed.success && prompt !== undefined && refusesPrompt(parsed.error)) {
     parsed = kind.schema.safeParse(given)

@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import { CascadeError } from '../../../topics/index.ts'
+import { CompilingSandbox } from './compiling.ts'
 import { HandOut } from './hand-out.ts'
-import { javascriptDriver, pythonDriver } from './native-drivers.ts'
+import { descriptorTransport, javascriptDriver, pythonDriver } from './native-drivers.ts'
 import { NativeReport } from './native-report.ts'
 import { checkBubblewrap, type Walls, wallsFor } from './native-walls.ts'
+import { findProcessLimit, limitInside, ProcessGroup, type ProcessLimit } from './process-limit.ts'
 import { defaultLimits, type Execution, type Program, type Sandbox, type SandboxLimits } from './sandbox.ts'
 import { callText as javascriptCall } from './worker/javascript-literal.ts'
 import { callExpression as pythonCall } from './worker/python-literal.ts'
@@ -19,30 +22,46 @@ export interface BubblewrapSandboxOptions {
 
 /**
  * Programs run in the machine's own python3 and node, each in a process tree behind the kernel's namespaces: no network, no files but
- * the interpreter's, no environment, nothing left afterwards. Linux with bubblewrap only.
+ * the interpreter's, no environment, nothing left afterwards. Linux with bubblewrap only. The number of processes is limited where the system
+ * has a way to that ({@link findProcessLimit}).
  * @throws `CONFIG_INVALID` where that is missing
  */
 export function openBubblewrapSandbox(options: BubblewrapSandboxOptions): Sandbox {
   checkBubblewrap()
-  return new BubblewrapSandbox(options.jobs, { ...defaultLimits, ...options.limits })
+  const pool = { jobs: options.jobs, limits: { ...defaultLimits, ...options.limits } }
+  return new CompilingSandbox(new BubblewrapSandbox(pool.jobs, pool.limits, findProcessLimit()), {
+    ...pool,
+    strict: false,
+  })
+}
+
+/** Room for one program. */
+interface Place {
+  readonly group?: ProcessGroup
 }
 
 class BubblewrapSandbox implements Sandbox {
-  readonly #turns: HandOut<number>
+  readonly #turns: HandOut<Place>
+  readonly #places: readonly Place[]
+  readonly #inside: ReturnType<typeof limitInside>
   readonly #limits: SandboxLimits
   readonly #walls: Partial<Record<'python' | 'javascript', Walls>> = {}
   readonly #closing = new AbortController()
   readonly #running = new Set<Promise<unknown>>()
 
-  constructor(jobs: number, limits: SandboxLimits) {
-    this.#turns = new HandOut(Array.from({ length: jobs }, (_, i) => i))
+  constructor(jobs: number, limits: SandboxLimits, processes: ProcessLimit) {
+    this.#places = Array.from({ length: jobs }, () =>
+      processes.kind === 'cgroup' ? { group: new ProcessGroup(processes.parent, randomUUID()) } : {},
+    )
+    this.#turns = new HandOut(this.#places)
+    this.#inside = limitInside(processes)
     this.#limits = limits
   }
 
   async run(program: Program, signal: AbortSignal): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
     const turn = await this.#turns.take(both)
-    const running = this.#once(program, both)
+    const running = this.#once(program, turn, both)
     this.#running.add(running)
     try {
       return await running
@@ -52,8 +71,8 @@ class BubblewrapSandbox implements Sandbox {
     }
   }
 
-  async #once(program: Program, signal: AbortSignal): Promise<Execution> {
-    const child = this.#spawn(program)
+  async #once(program: Program, place: Place, signal: AbortSignal): Promise<Execution> {
+    const child = this.#spawn(program, place)
     const report = new NativeReport(this.#limits.outputChars)
     let stopped: 'timeout' | 'output' | 'abort' | undefined
     const stop = (why: typeof stopped) => {
@@ -72,28 +91,32 @@ class BubblewrapSandbox implements Sandbox {
       return report.execution(stopped === 'abort' ? undefined : stopped, code, by, broken)
     } finally {
       clearTimeout(timer)
+      place.group?.empty()
       signal.removeEventListener('abort', abort)
     }
   }
 
-  #spawn(program: Program): ChildProcess {
+  #spawn(program: Program, { group }: Place): ChildProcess {
     const engine = program.language === 'python' ? 'python' : 'javascript'
     this.#walls[engine] ??= wallsFor(engine)
     const { args, interpreter } = this.#walls[engine]
     const memoryKb = (this.#limits.memoryMb + interpreterMb[engine]) * 1024
     const command =
       engine === 'python'
-        ? [interpreter, '-I', '-c', pythonDriver]
+        ? [interpreter, '-I', '-c', pythonDriver(descriptorTransport.python)]
         : [
             interpreter,
             `--max-old-space-size=${this.#limits.memoryMb}`,
             '--no-warnings',
             '-e',
-            javascriptDriver,
+            javascriptDriver(descriptorTransport.javascript),
           ]
+    const join = '[ -z "$1" ] || echo $$ > "$1" || exit 71; shift; '
     // Data, and not address space, which V8 reserves by the terabyte.
-    const limits = `ulimit -c 0; ulimit -n 256; ulimit -f 131072; ulimit -d ${memoryKb}; exec bwrap "$@"`
-    return spawn('/bin/sh', ['-c', limits, 'sh', ...args, '--', ...command], {
+    const limits = `ulimit -c 0; ulimit -n 256; ulimit -f 131072; ulimit -d ${memoryKb}; ${join}exec bwrap "$@"`
+    const { walls, command: inside } = this.#inside
+    const whole = [group?.door ?? '', ...args, ...walls, '--', ...inside, ...command]
+    return spawn('/bin/sh', ['-c', limits, 'sh', ...whole], {
       env: { PATH: process.env.PATH },
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
@@ -103,6 +126,7 @@ class BubblewrapSandbox implements Sandbox {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(broken('closed while a program waited or ran'))
     await Promise.allSettled(this.#running)
+    await Promise.all(this.#places.map(async ({ group }) => group?.remove()))
   }
 }
 

@@ -15,6 +15,7 @@ const packages = [
   'quickjs-emscripten-core',
   '@jitl/quickjs-ng-wasmfile-release-sync',
   'sucrase',
+  '@ts-morph/common',
   'lodash',
   'assert/',
   'util/',

@@ -1,7 +1,10 @@
 import type { Execution, Program, SandboxLimits } from './sandbox.ts'
 
-/** Which interpreter a child holds; TypeScript runs in the JavaScript one. */
-export type Engine = 'python' | 'javascript'
+/**
+ * What a child holds: an interpreter (TypeScript runs in the JavaScript one), or a compiler of TypeScript that runs nothing, the strict
+ * one or the one that recovers from syntax errors.
+ */
+export type Engine = 'python' | 'javascript' | 'compile-strict' | 'compile-recover'
 
 export type ToChild =
   | { readonly kind: 'open'; readonly engine: Engine; readonly limits: SandboxLimits }

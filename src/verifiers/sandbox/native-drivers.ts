@@ -1,17 +1,13 @@
 /**
- * Texts that run a program inside a native interpreter. They read it from descriptor 3 and report on descriptor 4, a line each: first
- * that they have begun, then each step, then the end. Unlike the WebAssembly engines they share their interpreter with the program:
- * one that sets out to rewrite its driver can forge a verdict, though it gets no further than its own walls.
+ * Texts that run a program inside a native interpreter. They report a line each: first that they have begun, then each step, then the
+ * end. Unlike the WebAssembly engines they share their interpreter with the program: one that sets out to rewrite its driver can forge a
+ * verdict, though it gets no further than its own walls.
+ *
+ * @param transport Python that sets `program` and defines `report(**line)`
  */
-export const pythonDriver = `
+export const pythonDriver = (transport: string) => `
 import json, os, sys, traceback
-with os.fdopen(3) as given:
-    program = json.load(given)
-out = os.fdopen(os.dup(4), 'w')
-os.close(4)
-def report(**line):
-    out.write(json.dumps(line) + '\\n')
-    out.flush()
+${transport}
 report(kind='begun')
 main = sys.modules['__main__'].__dict__
 source, tests = program['source'], program.get('tests')
@@ -81,23 +77,39 @@ def walk(tb):
     while tb is not None:
         yield tb
         tb = tb.tb_next
-for name in ('given', ):
-    main.pop(name, None)
 run()
 `
 
-export const javascriptDriver = `
+/** The program on descriptor 3, the report on 4. */
+export const descriptorTransport = {
+  python: `
+with os.fdopen(3) as given:
+    program = json.load(given)
+del given
+out = os.fdopen(os.dup(4), 'w')
+os.close(4)
+def report(**line):
+    out.write(json.dumps(line) + '\\n')
+    out.flush()
+`,
+  javascript: `
+const program = JSON.parse(fs.readFileSync(3, 'utf8'))
+const report = (line) => fs.writeSync(4, JSON.stringify(line) + '\\n')
+const load = createRequire('/modules/program.js')
+`,
+}
+
+/** @param transport JavaScript that defines `program`, `report(line)`, and `load(name)` for packages */
+export const javascriptDriver = (transport: string) => `
 ;(() => {
 'use strict'
 const fs = require('fs')
 const vm = require('vm')
 const { createRequire } = require('module')
-const program = JSON.parse(fs.readFileSync(3, 'utf8'))
-const report = (line) => fs.writeSync(4, JSON.stringify(line) + '\\n')
+${transport}
 report({ kind: 'begun' })
 // Otherwise what is not read yet piles up in memory.
 for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true)
-const load = createRequire('/modules/program.js')
 const known = new Set([...program.modules, 'fs'])
 const util = require('util')
 const describe = (error) => {
@@ -132,6 +144,8 @@ globalThis.require = (name) => {
 }
 globalThis.module = { exports: {} }
 globalThis.exports = globalThis.module.exports
+globalThis.__filename = '/program.js'
+globalThis.__dirname = '/'
 const { AssertionError } = require('assert')
 Object.defineProperty(console, 'assert', { value: (condition, ...message) => {
   if (!condition) throw new AssertionError({ message: util.format(...message) || 'console.assert', actual: condition, expected: true })

@@ -26,26 +26,48 @@ export class NativeReport {
   listen(child: ChildProcess, over: () => void): void {
     const count = (text: string) => {
       this.#length += text.length
-      if (this.#length > this.#limit) over()
+      if (this.over) over()
     }
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {
-      if (this.#length <= this.#limit) this.#stdout += text
-      count(text)
+      this.printed(text)
+      if (this.over) over()
     })
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(0, 4000)
-      count(text)
+      this.complained(text)
+      if (this.over) over()
     })
     ;(child.stdio[4] as Readable).setEncoding('utf8').on('data', (text: string) => {
       this.#rest += text
       const lines = this.#rest.split('\n')
       this.#rest = lines.pop()!
-      for (const line of lines) this.#take(line)
+      for (const line of lines) this.take(line)
       count(text)
     })
   }
 
-  #take(text: string): void {
+  /** More was written than may be. */
+  get over(): boolean {
+    return this.#length > this.#limit
+  }
+
+  get begun(): boolean {
+    return this.#begun
+  }
+
+  /** Text of the program's standard output. */
+  printed(text: string): void {
+    if (!this.over) this.#stdout += text
+    this.#length += text.length
+  }
+
+  /** Text of the program's standard error. */
+  complained(text: string): void {
+    this.#stderr = (this.#stderr + text).slice(0, 4000)
+    this.#length += text.length
+  }
+
+  /** A line of the driver's report. */
+  take(text: string): void {
     let line: Line
     try {
       line = JSON.parse(text) as Line

@@ -20,6 +20,12 @@ export interface PoolOptions {
   /** Programs that run at the same time. */
   readonly jobs: number
   readonly limits: SandboxLimits
+  /** Which child a program goes to. @default the interpreter of its language */
+  readonly engineFor?: (program: Program) => Engine
+}
+
+function interpreterOf(program: Program): Engine {
+  return program.language === 'python' ? 'python' : 'javascript'
 }
 
 /** A place for one program at a time, with at most one child per interpreter. */
@@ -47,8 +53,7 @@ class Slot {
     return ready
   }
 
-  async run(program: Program, signal: AbortSignal): Promise<Execution> {
-    const engine: Engine = program.language === 'python' ? 'python' : 'javascript'
+  async run(program: Program, engine: Engine, signal: AbortSignal): Promise<Execution> {
     // A child that dies under a program may have been killed from outside: the program is the reason only if it does so again.
     let last: ChildEnd | undefined
     for (let attempt = 0; attempt < 2; attempt++) {
@@ -131,8 +136,10 @@ export class ProcessPool implements Sandbox {
   readonly #starter: Starter
   readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
+  readonly #engineFor: (program: Program) => Engine
 
   constructor(options: PoolOptions) {
+    this.#engineFor = options.engineFor ?? interpreterOf
     this.#starter = new Starter(options.limits)
     this.#all = Array.from({ length: options.jobs }, () => new Slot(options.limits, this.#starter))
     this.#free = new HandOut(this.#all)
@@ -146,7 +153,7 @@ export class ProcessPool implements Sandbox {
   async run(program: Program, signal: AbortSignal): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
     const slot = await this.#free.take(both)
-    const running = slot.run(program, both)
+    const running = slot.run(program, this.#engineFor(program), both)
     this.#running.add(running)
     try {
       return await running

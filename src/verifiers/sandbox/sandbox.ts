@@ -7,9 +7,17 @@ export type Step =
   /** A call by a dotted name; its result comes back as data and is compared outside the sandbox. */
   | { readonly kind: 'call'; readonly name: string; readonly args: readonly unknown[] }
 
+/**
+ * What is made of TypeScript that is none. `strict`: a syntax error fails the program. `recover`: it runs as TypeScript's compiler
+ * writes it out, which guesses what was meant, as `transpileModule` and ts-node do.
+ */
+export type Syntax = 'strict' | 'recover'
+
 /** One run of an interpreter in a clean state. */
 export interface Program {
   readonly language: Language
+  /** Of TypeScript alone. @default strict */
+  readonly syntax?: Syntax
   readonly source: string
   /**
    * Appended to {@link source} on a new line. Kept apart so that a clean exit from the tests (as `unittest.main` makes one) and an exit

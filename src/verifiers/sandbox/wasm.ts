@@ -1,3 +1,4 @@
+import { CompilingSandbox } from './compiling.ts'
 import { ProcessPool } from './pool.ts'
 import { defaultLimits, type Sandbox, type SandboxLimits } from './sandbox.ts'
 
@@ -11,5 +12,6 @@ export interface WasmSandboxOptions {
  * environment, files or permissions. Works wherever Node does.
  */
 export function openWasmSandbox(options: WasmSandboxOptions): Sandbox {
-  return new ProcessPool({ jobs: options.jobs, limits: { ...defaultLimits, ...options.limits } })
+  const pool = { jobs: options.jobs, limits: { ...defaultLimits, ...options.limits } }
+  return new CompilingSandbox(new ProcessPool(pool), { ...pool, strict: false })
 }

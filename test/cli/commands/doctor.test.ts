@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { checkBroker } from '../../../src/cli/doctor/broker.ts'
 import { answerOf as answerOfProbe, checkEngine } from '../../../src/cli/doctor/engine.ts'
+import { checkSandbox } from '../../../src/cli/doctor/sandbox.ts'
 import { checkDisk, checkLog } from '../../../src/cli/doctor/storage.ts'
 import { checkCores, checkMemory, checkNode, checkTypeScript } from '../../../src/cli/doctor/system.ts'
 import { invoke } from '../invoke.ts'
@@ -25,6 +26,7 @@ test('says what this machine can do, and leaves nothing behind', async () => {
       'log',
       'onnxruntime',
       'broker',
+      'code sandbox',
       'terminal',
     ]),
   )
@@ -158,5 +160,24 @@ test('broker: one that answers, in pieces too; one that speaks something else; n
   expect(await checkBroker(undefined)).toMatchObject({
     status: 'ok',
     detail: expect.stringContaining('embedded log'),
+  })
+})
+
+test('code sandbox: what there is to shut programs in with, and that processes are not limited', () => {
+  expect(checkSandbox(() => ({ kind: 'cgroup' }))).toMatchObject({
+    status: 'ok',
+    detail: expect.stringContaining('64 processes each') as string,
+    facts: { bubblewrap: true, processLimit: 'cgroup' },
+  })
+  expect(checkSandbox(() => ({ kind: 'none' }))).toMatchObject({
+    status: 'warn',
+    advice: expect.stringContaining('forks without end') as string,
+  })
+  const missing = () => {
+    throw new Error('bwrap was not found')
+  }
+  expect(checkSandbox(missing)).toMatchObject({
+    status: 'ok',
+    facts: { bubblewrap: false, why: 'bwrap was not found' },
   })
 })

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { fusionServer, pistonServer } from '../../verifiers/sandbox/remote-server.ts'
 import { invoke, jsonLines } from '../invoke.ts'
 import { start } from '../run/harness.ts'
 
@@ -105,6 +106,18 @@ test.each<[string, readonly unknown[], string[], RegExp]>([
     [...args, '--bare'],
     /--bare: patch: expected --embedding, .*--judge-key-env/,
   ],
+  [
+    'a server for a sandbox of this machine',
+    [],
+    ['verify', 'code', ...args.slice(2), '--sandbox-url', 'http://localhost:1'],
+    /sandbox-url: wasm runs on this machine: expected none, got http:\/\/localhost:1/,
+  ],
+  [
+    'a flag of another kind with a long name',
+    [],
+    [...args, '--sandbox-url', 'http://localhost:1'],
+    /--sandbox-url: patch: expected --embedding, /,
+  ],
   ['no input', [], args.slice(0, 2), /--in: expected a file, got none/],
   ['no jobs', [], [...args, '--jobs', '0'], /expected a whole number above 0, got 0/],
 ])('%s is named', async (_, lines, argv, message) => {
@@ -137,4 +150,53 @@ test('serves a kind as a reward server until it is interrupted', async () => {
   ])
   running.kill('SIGINT')
   expect(await running.ended).toMatchObject({ code: 0, stderr: '' })
+})
+
+const double = { language: 'python', code: 'def f(x): return 2 * x', timeoutMs: 15_000 }
+const calls = [
+  { call: 'f', args: [2], expected: 4 },
+  { call: 'f', args: [2], expected: 5 },
+]
+
+test('judges code on a server that runs programs, and tells its faults from scores', async () => {
+  await using server = await pistonServer()
+  const cwd = folder(['a', 'b'].map((id, i) => ({ id, ...double, tests: calls.slice(i, i + 1) })))
+  const argv = [
+    'verify',
+    'code',
+    ...args.slice(2, 5),
+    '-',
+    '--sandbox',
+    'piston',
+    '--sandbox-url',
+    server.url,
+  ]
+  const { code, out } = await invoke(argv, { cwd })
+  expect(code).toBe(0)
+  expect(jsonLines(out)).toMatchObject([
+    { id: 'a', score: 1 },
+    { id: 'b', score: 0, detail: { reason: 'wrong' } },
+  ])
+  await server[Symbol.asyncDispose]()
+  const away = await invoke(argv, { cwd })
+  expect(away.code).toBe(1)
+  expect(jsonLines(away.out)).toMatchObject([
+    { id: 'a', outcome: 'error', score: null, code: 'VERIFIER_FAILED' },
+    { id: 'b', outcome: 'error', score: null },
+  ])
+})
+
+test('serves code that runs on a server, with the options of its kind', async () => {
+  await using server = await fusionServer()
+  const own = ['--partial', '--sandbox', 'sandboxfusion', '--sandbox-url', server.url]
+  const running = start(['verify', 'serve', 'code', '--port', '0', '--jobs', '1', '--json', ...own])
+  await running.says('"url"')
+  const { url } = JSON.parse(running.output())
+  const { code: response, ...rest } = double
+  const request = { prompt: 'double it', response, label: { ...rest, tests: calls } }
+  const answer = await fetch(`${url}/`, { method: 'POST', body: JSON.stringify(request) })
+  expect([answer.status, await answer.text()]).toEqual([200, '0.5'])
+  expect(server.requests.map(({ path }) => path)).toEqual(['/run_code'])
+  running.kill('SIGINT')
+  expect(await running.ended).toMatchObject({ code: 0 })
 })

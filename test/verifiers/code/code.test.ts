@@ -176,3 +176,35 @@ it.each([
 ])('refuses a case of another shape: %j', (line) => {
   expect(codeCase.safeParse(line).success).toBe(false)
 })
+
+describe('TypeScript that is none', () => {
+  const tests = [{ program: "import * as assert from 'assert'\nassert.equal(double(3), 6)\n" }]
+  const typescript = (code: string, rest: Partial<CodeCase> = {}) =>
+    judge.judge(given({ language: 'typescript', syntax: 'recover', code, tests, ...rest }), signal)
+  const unclosed = 'function double(x: number): number {\n  return (x * 2\n}\n'
+
+  it('fails where it is read strictly, and runs as the compiler guesses where that is asked for', async () => {
+    expect(await typescript(unclosed, { syntax: 'strict' })).toMatchObject({
+      score: 0,
+      detail: { reason: 'compile' },
+    })
+    expect(await typescript(unclosed)).toMatchObject({ score: 1 })
+    expect(await typescript('function double(x) { return (x + 2 }')).toMatchObject({ score: 0 })
+  })
+
+  it('is run as the body of a function, with steps as a script', async () => {
+    expect(await typescript('return 1')).toMatchObject({ score: 1 })
+    const steps = [
+      { assert: 'console.assert((double(3) as number) === 6' },
+      { call: 'double', args: [2], expected: 4 },
+    ]
+    expect(await typescript(unclosed, { tests: steps })).toMatchObject({ score: 1 })
+  })
+
+  it('cannot take the compiler down with it', async () => {
+    const deep = `const x = ${'('.repeat(200_000)}1`
+    const verdict = await typescript(deep)
+    expect(verdict).toMatchObject({ outcome: 'score', score: 0 })
+    expect(await typescript(unclosed)).toMatchObject({ score: 1 })
+  })
+})

@@ -13,15 +13,27 @@ export interface LabelledCase {
   readonly passed: boolean
 }
 
-/** The ids of programs that this sandbox is known to judge otherwise than their label says; the file gives the reason of each. */
-export function knownDifferences(sandbox: string): ReadonlySet<string> {
+type Syntax = 'strict' | 'recover'
+
+/**
+ * The ids of programs that this sandbox is known to judge otherwise than their label says; the file gives the reason of each. The labels
+ * were made with a compiler that recovers from syntax errors.
+ */
+export function knownDifferences(sandbox: string, syntax: Syntax): ReadonlySet<string> {
   const file = new URL('./label-differences.jsonl', import.meta.url)
-  const rows = lines<{ id: string; sandbox?: string }>(readFileSync(file, 'utf8'))
-  return new Set(rows.filter((row) => (row.sandbox ?? sandbox) === sandbox).map(({ id }) => id))
+  const rows = lines<{ id: string; sandbox?: string; syntax?: Syntax; reason: string }>(
+    readFileSync(file, 'utf8'),
+  )
+  for (const { id, reason } of rows)
+    if (!reason) throw new Error(`${file.pathname}: ${id}: expected a reason, got none`)
+  const concerned = rows.filter(
+    (row) => (row.sandbox ?? sandbox) === sandbox && (row.syntax ?? syntax) === syntax,
+  )
+  return new Set(concerned.map(({ id }) => id))
 }
 
 /** The programs of HumanEvalPack (JavaScript) and MBXP (JavaScript, TypeScript) whose outcome was measured, in file order. */
-export function labelledCases(read: (path: string) => string): LabelledCase[] {
+export function labelledCases(read: (path: string) => string, syntax: Syntax): LabelledCase[] {
   const rows = <T>(path: string) => lines<T>(read(path))
   const byId = (path: string, key = 'task_id') => new Map(rows<Row>(path).map((row) => [row[key]!, row]))
   const pack = byId('humaneval/humanevalpack_js.jsonl')
@@ -29,7 +41,7 @@ export function labelledCases(read: (path: string) => string): LabelledCase[] {
   const samples = { mbjsp: byId('mbxp/mbjsp_samples.jsonl'), mbtsp: byId('mbxp/mbtsp_samples.jsonl') }
   return ['humaneval/labels.derived.jsonl', 'mbxp/labels.derived.jsonl'].flatMap((path) =>
     rows<Label>(path).map(({ set, task_id, passed }) => {
-      const base = { id: `${set}:${task_id}`, timeoutMs: 10_000 }
+      const base = { id: `${set}:${task_id}`, timeoutMs: 20_000 }
       if (set.startsWith('humanevalpack-js-')) {
         const row = pack.get(task_id)!
         const code = `${row.declaration}${row[set.slice('humanevalpack-js-'.length)]}`
@@ -38,10 +50,13 @@ export function labelledCases(read: (path: string) => string): LabelledCase[] {
       const kind = set.slice(0, 5) as 'mbjsp' | 'mbtsp'
       const row = tasks[kind].get(task_id)!
       const rest = set.endsWith('-samples') ? samples[kind].get(task_id)!.completion : row.canonical_solution
-      const language = kind === 'mbjsp' ? 'javascript' : 'typescript'
+      const language =
+        kind === 'mbjsp'
+          ? ({ language: 'javascript' } as const)
+          : ({ language: 'typescript', syntax } as const)
       return {
         passed,
-        given: { ...base, language, code: `${row.prompt}${rest}`, tests: [{ program: row.test! }] },
+        given: { ...base, ...language, code: `${row.prompt}${rest}`, tests: [{ program: row.test! }] },
       }
     }),
   )

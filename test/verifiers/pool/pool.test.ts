@@ -213,13 +213,6 @@ describe('a judge that cannot be made', () => {
   })
 })
 
-test('a signal that outlives its requests keeps nothing of them', async () => {
-  await using pool = poolOf(2)
-  const { signal } = new AbortController()
-  await Promise.all(Array.from({ length: 200 }, (_, i) => pool.submit(['score', i], signal)))
-  expect(getEventListeners(signal, 'abort')).toEqual([])
-})
-
 test.runIf(process.platform === 'linux')(
   'a process caught in a loop ends when its parent is killed',
   async () => {

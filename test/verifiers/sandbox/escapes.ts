@@ -22,6 +22,8 @@ export interface Escape {
   readonly next?: string
   /** Native interpreters may do this inside of their own walls. */
   readonly only?: 'wasm'
+  /** Takes a limit on processes, which not every machine has for native interpreters. */
+  readonly processes?: true
 }
 
 export const python = (
@@ -120,6 +122,18 @@ const pythonHost: Escape[] = [
     'native',
     'connects by urllib',
     `import urllib.request\nurllib.request.urlopen('http://127.0.0.1:@PORT@/', timeout=2).read()`,
+  ),
+  python(
+    'native',
+    'starts hundreds of processes',
+    `import os, signal, time\nthere = []\ntry:\n  while len(there) < 300:\n    child = os.fork()\n    if child == 0:\n      time.sleep(20)\n      os._exit(0)\n    there.append(child)\nexcept OSError: pass\nfor child in there: os.kill(child, signal.SIGKILL)\nif len(there) == 300: ${hit}`,
+    { processes: true },
+  ),
+  python(
+    'native',
+    'starts hundreds of threads',
+    `import threading, time\nthere = 0\ntry:\n  while there < 300:\n    threading.Thread(target=time.sleep, args=(3,), daemon=True).start()\n    there += 1\nexcept RuntimeError: pass\nif there == 300: ${hit}`,
+    { processes: true },
   ),
   python('native', 'writes a file', `open('@DIR@/escaped', 'w').write('x')`),
   python('native', 'makes a folder', `import os\nos.mkdir('@DIR@/escaped')`),

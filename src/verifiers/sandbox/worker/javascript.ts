@@ -1,11 +1,4 @@
-import variant from '@jitl/quickjs-ng-wasmfile-release-sync'
-import {
-  newQuickJSWASMModuleFromVariant,
-  type QuickJSContext,
-  type QuickJSHandle,
-  type QuickJSSyncVariant,
-  type QuickJSWASMModule,
-} from 'quickjs-emscripten-core'
+import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-emscripten-core'
 import type { EngineInstance } from '../messages.ts'
 import type { Execution, Program, ProgramError, SandboxLimits, StepResult, Value } from '../sandbox.ts'
 import { callText, decodeData, javascriptLiteral } from './javascript-literal.ts'
@@ -13,6 +6,7 @@ import { type ModuleSource, moduleSources } from './javascript-modules.ts'
 import { prelude } from './javascript-prelude.ts'
 import type { MemoryLimit, WasmMemory } from './memory-limit.ts'
 import { Output } from './output.ts'
+import { loadQuickJs, Rejections } from './rejections.ts'
 import { stripTypes } from './typescript.ts'
 
 /** About as deep as Node recurses. */
@@ -20,8 +14,8 @@ const stackBytes = 512 * 1024
 const keepGrownBytes = 96 * 2 ** 20
 
 export async function openJavaScript(limits: SandboxLimits, memory: MemoryLimit): Promise<EngineInstance> {
-  const quickjs = await newQuickJSWASMModuleFromVariant(variant as unknown as QuickJSSyncVariant)
-  return new JavaScriptEngine(quickjs, limits, memory)
+  const { quickjs, table } = await loadQuickJs()
+  return new JavaScriptEngine(quickjs, table, limits, memory)
 }
 
 type Failure =
@@ -41,6 +35,7 @@ class JavaScriptEngine implements EngineInstance {
   readonly #memory: WasmMemory
   readonly #output: Output
   readonly #calls: Calls
+  readonly #rejections: Rejections
   readonly #clean: Uint8Array
   #deadline = Number.POSITIVE_INFINITY
   #program: Program | undefined
@@ -48,11 +43,17 @@ class JavaScriptEngine implements EngineInstance {
   /** The interpreter was left in the middle of something. */
   #broken = false
 
-  constructor(quickjs: QuickJSWASMModule, limits: SandboxLimits, memory: MemoryLimit) {
+  constructor(
+    quickjs: QuickJSWASMModule,
+    table: Awaited<ReturnType<typeof loadQuickJs>>['table'],
+    limits: SandboxLimits,
+    memory: MemoryLimit,
+  ) {
     this.#output = new Output(limits.outputChars)
     const runtime = quickjs.newRuntime()
     runtime.setMaxStackSize(stackBytes)
     this.#context = runtime.newContext()
+    this.#rejections = new Rejections(quickjs, table, runtime, this.#context)
     this.#calls = this.#prepare()
     runtime.setMemoryLimit(limits.memoryMb * 2 ** 20)
     runtime.setInterruptHandler(
@@ -171,6 +172,12 @@ class JavaScriptEngine implements EngineInstance {
       const jobs = context.runtime.executePendingJobs()
       this.#check()
       if (jobs.error) throw new Thrown(jobs.error)
+      // As in Node: a promise that is rejected and not handled by now has failed the program.
+      const { first } = this.#rejections
+      if (first) {
+        this.#rejections.clear()
+        throw new Thrown(first)
+      }
       const more = this.#unwrap(context.callFunction(this.#calls.runTimer, context.undefined))
       if (context.dump(more) !== true) break
     }
@@ -240,6 +247,7 @@ class JavaScriptEngine implements EngineInstance {
     now.set(this.#clean)
     now.fill(0, this.#clean.length)
     this.#output.clear()
+    this.#rejections.clear()
     this.#program = undefined
     this.#exit = undefined
     this.#deadline = Number.POSITIVE_INFINITY

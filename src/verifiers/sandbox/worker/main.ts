@@ -13,6 +13,9 @@ async function open(message: ToChild & { kind: 'open' }): Promise<void> {
   if (message.engine === 'python') {
     const { openPython } = await import('./python.ts')
     engine = await openPython(message.limits, memory)
+  } else if (message.engine !== 'javascript') {
+    const { openCompiler } = await import('./compiler.ts')
+    engine = openCompiler(message.engine === 'compile-recover')
   } else {
     const { openJavaScript } = await import('./javascript.ts')
     engine = await openJavaScript(message.limits, memory)
