@@ -183,7 +183,7 @@ export async function loadConfig(file: string): Promise<CascadeConfig> {
 /** Files and models of verifiers, which must be there. */
 function resolvePaths({ verifiers = {} }: CascadeConfig, folder: string, where: string): void {
   for (const [name, entry] of Object.entries(verifiers)) {
-    const there = (field: 'file' | 'model', given: string): string => {
+    const there = (field: 'file' | 'model' | 'embedding', given: string): string => {
       const found = resolve(folder, given)
       if (existsSync(found)) return found
       const what = field === 'file' ? 'a module' : "a model's folder"
@@ -194,6 +194,8 @@ function resolvePaths({ verifiers = {} }: CascadeConfig, folder: string, where: 
     }
     if (entry.kind === 'file') entry.file = there('file', entry.file)
     if (entry.kind === 'preference') entry.model = there('model', entry.model)
+    if (entry.kind === 'patch' && entry.embedding !== undefined)
+      entry.embedding = there('embedding', entry.embedding)
   }
 }
 

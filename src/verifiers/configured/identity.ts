@@ -22,7 +22,8 @@ export async function identityOf(entry: KindEntryOf): Promise<Identity> {
   const kind = runKindOf(entry)
   const hash = await kind.codeHash?.(entry)
   const { flags, defaults } = { flags: kind.flags(entry), defaults: kind.defaults?.(entry) ?? {} }
-  const model = typeof flags.model === 'string' ? await folderHash(flags.model) : undefined
+  const folder = flags.model ?? flags.embedding
+  const model = typeof folder === 'string' ? await folderHash(folder) : undefined
   const own = hash ?? { version, package: packageVersion() }
   return { version, codeHash: codeHash(sources(), { kind: entry.kind, own, flags, defaults, model }) }
 }

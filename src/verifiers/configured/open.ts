@@ -93,13 +93,15 @@ async function kindOf(name: string, entry: KindEntryOf, options: OpenOptions): P
   const about = {
     name,
     kind: entry.kind,
-    flags: kind.flags(entry),
+    flags: { ...kind.flags(entry), ...kind.secrets?.(entry, options.env ?? {}) },
     defaults: kind.defaults?.(entry) ?? {},
     response: kind.response ?? 'response',
     usesTruth: kind.usesTruth ?? true,
     ...(known.label === undefined ? {} : { label: known.label }),
   } as const
-  if ((await known.load()).work === 'pure') {
+  checkSecrets(name, entry, options.env)
+  const { work } = await known.load()
+  if ((typeof work === 'function' ? work(about.flags) : work) === 'pure') {
     const target = targetOf({ ...about, jobs: 1 })
     return new PooledVerifier({
       ...identity,
@@ -150,7 +152,9 @@ export function checkSecrets(name: string, entry: VerifierEntry, env: OpenOption
         )
       : entry.kind === 'judge' && entry.apiKeyEnv !== undefined
         ? { apiKeyEnv: entry.apiKeyEnv }
-        : {}
+        : entry.kind === 'patch' && entry.judge?.apiKeyEnv !== undefined
+          ? { 'judge.apiKeyEnv': entry.judge.apiKeyEnv }
+          : {}
   for (const [field, variable] of Object.entries(named)) {
     const value = env[variable]
     if (value) continue

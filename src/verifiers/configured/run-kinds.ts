@@ -15,6 +15,8 @@ export interface RunKind {
   readonly usesTruth?: boolean
   /** Options of the kind itself. */
   flags(entry: VerifierEntry): Record<string, unknown>
+  /** Options with the values of environment variables: they decide no score, and stand in no hash. */
+  secrets?(entry: VerifierEntry, env: Readonly<Record<string, string | undefined>>): Record<string, unknown>
   /** Fields of the case where the ground truth has none. */
   defaults?(entry: VerifierEntry): Record<string, unknown>
   /** Tried before it may judge. */
@@ -50,8 +52,17 @@ const instruction: RunKind = {
 }
 
 const patchFlags = ['formatPenalty', 'fuzz', 'unit', 'autojunk', 'maxEdits', 'maxResponse']
+const meaningFlags = ['embedding', 'pooling', 'semanticWeight']
 const patch: RunKind = {
-  flags: (entry) => flagsOf(entry, patchFlags),
+  flags(entry) {
+    const { judge } = entry as EntryOf<'patch'>
+    const asked = judge ? { judgeUrl: judge.url, judgeModel: judge.model } : {}
+    return { ...flagsOf(entry, [...patchFlags, ...meaningFlags]), ...asked }
+  },
+  secrets(entry, env) {
+    const variable = (entry as EntryOf<'patch'>).judge?.apiKeyEnv
+    return variable === undefined ? {} : { judgeKey: env[variable] }
+  },
   samples: async (entry) => (await import('../patch/index.ts')).patch(flagsOf(entry, patchFlags)).samples,
   codeHash: async (entry) => (await import('../patch/index.ts')).patch(flagsOf(entry, patchFlags)).codeHash,
 }

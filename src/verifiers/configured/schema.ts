@@ -68,6 +68,21 @@ const patch = z.strictObject({
   autojunk: patchOptions.shape.autojunk.unwrap().optional(),
   maxEdits: patchOptions.shape.maxEdits.unwrap().optional(),
   maxResponse: patchOptions.shape.maxResponse.unwrap().optional(),
+  /** Folder of an ONNX embedding model that compares meanings. */
+  embedding: z.string().min(1).optional(),
+  /** With `embedding`. @default as the model says */
+  pooling: z.enum(['mean', 'cls']).optional(),
+  /** With `embedding`: the weight of meaning beside wording. @default 1 */
+  semanticWeight: z.number().min(0).max(1).optional(),
+  /** A language model behind an OpenAI-compatible endpoint, which is asked about what is not the reference itself. */
+  judge: z
+    .strictObject({
+      url: z.url({ protocol: /^https?$/ }),
+      model: z.string().min(1),
+      /** Environment variable of the key that is sent as a bearer token. */
+      apiKeyEnv: environmentName.optional(),
+    })
+    .optional(),
   ...processes,
 })
 
