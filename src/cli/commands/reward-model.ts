@@ -56,6 +56,7 @@ export const register: Register = (program, context) => {
   const command = program
     .command('reward-model')
     .description('Reward models: what the verifier `preference` judges with.')
+    .addHelpText('after', '\nExample:\n  $ cascade reward-model train --out models/reward')
   command
     .command('train')
     .description(
