@@ -7,6 +7,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/package/**'],
+    globalSetup: ['test/temporary-folder.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,

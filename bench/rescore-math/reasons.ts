@@ -9,6 +9,7 @@ const reasons: Readonly<Record<string, string>> = {
     'it reads the full stop behind `35/93.` as a decimal point, and compares a float with a fraction',
   'fractions/rounded':
     'it rounds both to 6 places, which parts a value from one given to 7 or more right places where the digit there is 5 (108.9130435)',
+  'symbolic/collected': 'it reads `128t` as the number 128, taking the t for a unit',
   'symbolic/inequality': 'of `3 < t` it reads the number alone, with t for the variable and no other letter',
 }
 
