@@ -15,7 +15,7 @@ export const summary =
 
 const domain = 'math'
 /** Processes that judge. */
-const size = 8
+const size = 16
 /** Steps in which the processes start. */
 const warmUp = 2
 /** One rollout in so many does harm. */
@@ -58,7 +58,7 @@ const configOf = (fault: Fault, every: number) => ({
 /**
  * The 99th percentile of the latency of verdicts on rollouts that do no harm, in milliseconds, against a run without any that do, just before;
  * and the anonymous memory of the run's process at the end against that after a fifth. `each` faults of a kind; a tenth of that of
- * hangs that spin. Each judgement has 200 ms, and 10 ms of waiting where it does no harm.
+ * hangs that spin. Each judgement has 200 ms, and 30 ms of waiting where it does no harm.
  *
  * @throws where a fault has a score, another rollout has none or a wrong one, there are more processes than there should be, or one
  * outlives the run

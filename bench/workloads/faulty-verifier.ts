@@ -10,7 +10,7 @@ export interface FaultyOptions {
 }
 
 /** Milliseconds of waiting that a verdict takes, as that of a remote model does. */
-const verdictMs = 10
+const verdictMs = 30
 
 /** Whether a rollout is one that does harm: a function of its id alone. */
 export function isFaulty(id: string, every: number): boolean {
