@@ -27,6 +27,7 @@ const config = {
       domain,
       task: 'math',
       steps: 100_000,
+      patience: 100_000,
       prompts: 16,
       groupSize: 8,
       maxTokens: 32,

@@ -6,7 +6,7 @@ import { Slot } from './slot.ts'
 import { type Judged, Task } from './task.ts'
 
 export interface PoolOptions {
-  /** Child processes. */
+  /** Child processes that judge at the same time. */
   size: number
   limits?: Partial<Limits>
   /** Requests that a child gets at once while many quick ones wait, at most. @default 32 */
@@ -29,11 +29,14 @@ const restartMs = 1_000
 const maxStrandings = 3
 
 /**
- * A fixed number of processes that judge. A request that hangs, crashes its process or passes a limit is answered with an error and
+ * A fixed number of processes that judge, and a spare one once it has been needed. A request that hangs, crashes its process or passes a limit is answered with an error and
  * its process replaced; what that process had yet to do is done by another. Every request is settled, by a verdict or its signal.
  */
 export class Pool implements AsyncDisposable {
+  readonly #size: number
+  /** As many as judge, and from the first loss on a spare one, so that a process that is lost is replaced by one that has started. */
   readonly #slots: Slot[]
+  readonly #target: Target
   readonly #limits: Limits
   readonly #chunk: number
   readonly #startMs: number
@@ -53,29 +56,12 @@ export class Pool implements AsyncDisposable {
   constructor(target: Target, options: PoolOptions) {
     if (!(Number.isInteger(options.size) && options.size > 0))
       throw new CascadeError('CONFIG_INVALID', `pool: expected a size of at least 1, got ${options.size}`)
+    this.#target = target
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#chunk = options.chunk ?? 32
     this.#startMs = options.startMs ?? 30_000
-    this.#slots = Array.from(
-      { length: options.size },
-      () =>
-        new Slot(target, this.#limits, {
-          idle: () => {
-            this.#failedStarts = 0
-            this.#startEnds?.resolve()
-            this.#dispatch()
-          },
-          judged: (ms) => {
-            this.#meanMs = Number.isFinite(this.#meanMs) ? this.#meanMs + latest * (ms - this.#meanMs) : ms
-          },
-          stuck: (tasks) => {
-            this.#queue.unshift(...tasks)
-            this.#dispatch()
-          },
-          lost: (slot, reason, suspect, others) => this.#lost(slot, reason, suspect, others),
-          unstartable: (slot, reason) => this.#unstartable(slot, reason),
-        }),
-    )
+    this.#size = options.size
+    this.#slots = Array.from({ length: options.size }, () => this.#newSlot())
     this.#started = new Promise((resolve, reject) => {
       this.#startEnds = { resolve, reject }
     })
@@ -139,12 +125,32 @@ export class Pool implements AsyncDisposable {
     await closed
   }
 
+  #newSlot(): Slot {
+    return new Slot(this.#target, this.#limits, {
+      idle: () => {
+        this.#failedStarts = 0
+        this.#startEnds?.resolve()
+        this.#dispatch()
+      },
+      judged: (ms) => {
+        this.#meanMs = Number.isFinite(this.#meanMs) ? this.#meanMs + latest * (ms - this.#meanMs) : ms
+      },
+      stuck: (tasks) => {
+        this.#queue.unshift(...tasks)
+        this.#dispatch()
+      },
+      lost: (slot, reason, suspect, others) => this.#lost(slot, reason, suspect, others),
+      unstartable: (slot, reason) => this.#unstartable(slot, reason),
+    })
+  }
+
   #dispatch(): void {
-    const free = this.#slots.filter((slot) => slot.ready && !slot.busy)
+    const places = this.#size - this.#slots.filter((slot) => slot.busy).length
+    const free = this.#slots.filter((slot) => slot.ready && !slot.busy).slice(0, Math.max(0, places))
     for (const slot of free) {
       this.#queue = this.#queue.filter((task) => !task.settled)
       if (this.#queue.length === 0) return
-      const share = Math.ceil(this.#queue.length / this.#slots.length)
+      const share = Math.ceil(this.#queue.length / this.#size)
       const quick = Math.max(1, Math.floor(chunkMs / this.#meanMs))
       slot.assign(this.#queue.splice(0, Math.min(this.#chunk, share, quick)))
     }
@@ -167,6 +173,12 @@ export class Pool implements AsyncDisposable {
     }
     this.#queue.unshift(...kept)
     this.#restart(slot, 0)
+    if (this.#slots.length === this.#size && !this.#closed) {
+      const spare = this.#newSlot()
+      this.#slots.push(spare)
+      spare.start()
+    }
+    this.#dispatch()
   }
 
   #unstartable(slot: Slot, reason: string): void {

@@ -30,7 +30,7 @@ beforeAll(async () => {
     space.dir,
     quickRun({
       sft: { steps: 250, batch: 32, lr: 4e-3 },
-      rl: { steps: 4_000, prompts: 4, groupSize: 4, maxTokens: 32 },
+      rl: { steps: 4_000, patience: 4_000, prompts: 4, groupSize: 4, maxTokens: 32 },
     }),
   )
   run = start(['run', config, '--dir', dir, '--json'])
