@@ -11,6 +11,7 @@ export const errorCodes = [
   'PROFILE_MISMATCH',
   'LOG_CORRUPT',
   'LOG_FULL',
+  'LOG_BUSY',
   'LOG_CLOSED',
   'LOG_FENCED',
   'LOG_OFFSET_GONE',

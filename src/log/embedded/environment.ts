@@ -13,6 +13,7 @@ import { dirname, join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { CascadeError } from '../../../topics/errors.ts'
 import { checkDatabaseFile } from './database-file.ts'
+import { WriteGate, whileNoneOpens, whileNoneWrites } from './gate.ts'
 import { errorCode } from './process-identity.ts'
 import { Space } from './space.ts'
 
@@ -25,6 +26,8 @@ export interface Environment {
   readonly writer: Table
   readonly root: RootDatabase<Buffer, Buffer>
   readonly space: Space
+  /** Of an environment that appends: every write goes through it. */
+  readonly gate: WriteGate | undefined
   close(): Promise<void>
 }
 
@@ -32,12 +35,15 @@ export interface EnvironmentOptions {
   readonly dir: string
   readonly mode: 'append' | 'read'
   readonly mapBytes: number
+  /** Told of what goes wrong without stopping a write. @default process.emitWarning */
+  readonly warn?: ((error: CascadeError) => void) | undefined
 }
 
 interface Shared {
-  readonly environment: Environment
+  readonly environment: Promise<Environment>
   readonly mode: 'append' | 'read'
   users: number
+  closed?: Promise<void>
 }
 
 /**
@@ -51,14 +57,15 @@ const dataFile = 'data.mdb'
 export const markerFile = 'log.json'
 const marker = '{"format":"cascade-log","version":1}\n'
 
-/** @throws `RUN_DIR_UNUSABLE`, `RUN_NOT_FOUND`, `RUN_LOCKED`, `LOG_CORRUPT`, `LOG_FULL`. */
-export function openEnvironment(options: EnvironmentOptions): Environment {
+/** @throws `RUN_DIR_UNUSABLE`, `RUN_NOT_FOUND`, `RUN_LOCKED`, `LOG_CORRUPT`, `LOG_FULL`, `LOG_BUSY`. */
+export async function openEnvironment(options: EnvironmentOptions): Promise<Environment> {
   const { dir, mode } = options
   if (mode === 'append') prepare(dir)
   else if (!existsSync(join(dir, markerFile))) {
     throw new CascadeError('RUN_NOT_FOUND', `${dir}: expected a log, got a folder without ${markerFile}`)
   }
   const path = realpathSync(dir)
+  for (let last = shared.get(path); last?.closed; last = shared.get(path)) await last.closed
   const existing = shared.get(path)
   if (existing) {
     if (mode === 'append' && existing.mode === 'read') {
@@ -72,47 +79,66 @@ export function openEnvironment(options: EnvironmentOptions): Environment {
   }
   const entry: Shared = { environment: openDatabase(path, options, () => release(path)), mode, users: 1 }
   shared.set(path, entry)
+  entry.environment.catch(() => shared.delete(path))
   return entry.environment
 }
 
 async function release(path: string): Promise<void> {
   const entry = shared.get(path)!
   if (--entry.users > 0) return
-  shared.delete(path)
-  await entry.environment.root.close()
+  entry.closed = closeDatabase(await entry.environment).finally(() => shared.delete(path))
+  await entry.closed
 }
 
-function openDatabase(path: string, options: EnvironmentOptions, close: () => Promise<void>): Environment {
+async function closeDatabase({ path, root, gate }: Environment): Promise<void> {
+  await whileNoneOpens(path, () => root.close())
+  gate?.[Symbol.dispose]()
+}
+
+async function openDatabase(
+  path: string,
+  options: EnvironmentOptions,
+  close: () => Promise<void>,
+): Promise<Environment> {
   const file = join(path, dataFile)
   const readOnly = options.mode === 'read'
   const complete = existsSync(join(path, markerFile))
   try {
     if (complete) checkDatabaseFile(file, !readOnly)
-    const root = open<Buffer, Buffer>({
-      path,
-      noSubdir: false,
-      readOnly,
-      mapSize: options.mapBytes,
-      // With it, data could be seen before it is durable, and what a crash leaves is an older snapshot.
-      overlappingSync: false,
-      // With it, a failed commit also rejects a promise that lmdb keeps to itself, which ends the process.
-      eventTurnBatching: false,
-      encoding: 'binary',
-      keyEncoding: 'binary',
-    })
-    const log = root.openDB<Buffer, Buffer>('log', { encoding: 'binary', keyEncoding: 'binary' })
-    const writer = root.openDB<Buffer, Buffer>('writer', {
-      encoding: 'binary',
-      keyEncoding: 'binary',
-      useVersions: true,
-    })
+    const root = await whileNoneWrites(path, () =>
+      open<Buffer, Buffer>({
+        path,
+        noSubdir: false,
+        readOnly,
+        mapSize: options.mapBytes,
+        // With it, data could be seen before it is durable, and what a crash leaves is an older snapshot.
+        overlappingSync: false,
+        // With it, a failed commit also rejects a promise that lmdb keeps to itself, which ends the process.
+        eventTurnBatching: false,
+        encoding: 'binary',
+        keyEncoding: 'binary',
+      }),
+    )
+    const gate = readOnly
+      ? undefined
+      : new WriteGate(path, options.warn ?? ((error) => process.emitWarning(error)))
+    const { log, writer } = gate ? await gate.hold(() => tablesOf(root)) : tablesOf(root)
     if (!complete) {
       writeDurably(join(path, markerFile), marker)
       for (const folder of [path, dirname(path)]) syncFolder(folder)
     }
-    return { path, root, log, writer, space: new Space(file, root), close }
+    return { path, root, log, writer, space: new Space(file, root), gate, close }
   } catch (error) {
     throw mapped(error, path)
+  }
+}
+
+/** Made where they are missing. */
+function tablesOf(root: RootDatabase<Buffer, Buffer>): { log: Table; writer: Table } {
+  const binary = { encoding: 'binary', keyEncoding: 'binary' } as const
+  return {
+    log: root.openDB<Buffer, Buffer>('log', binary),
+    writer: root.openDB<Buffer, Buffer>('writer', { ...binary, useVersions: true }),
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CascadeError } from '../../../topics/errors.ts'
 import type { Environment } from './environment.ts'
+import type { WriteGate } from './gate.ts'
 import { processStart } from './process-identity.ts'
 
 const ownerSchema = z.object({ pid: z.int(), started: z.string() })
@@ -12,25 +13,27 @@ const key = Buffer.from('writer')
  *
  * @throws `RUN_LOCKED` naming process and folder.
  */
-export function claimWriter(environment: Environment): number {
+export async function claimWriter(environment: Environment): Promise<number> {
   const { writer, path } = environment
   const started = processStart(process.pid) ?? 'unknown'
-  return writer.transactionSync(() => {
-    const living = livingWriter(environment)
-    if (living) {
-      const { pid } = living
-      throw new CascadeError(
-        'RUN_LOCKED',
-        `${path}: expected no other process to append, got process ${pid}`,
-        {
-          context: { pid, dir: path },
-        },
-      )
-    }
-    const epoch = (writer.getEntry(key)?.version ?? 0) + 1
-    writer.putSync(key, Buffer.from(JSON.stringify({ pid: process.pid, started })), epoch)
-    return epoch
-  })
+  const claim = () =>
+    writer.transactionSync(() => {
+      const living = livingWriter(environment)
+      if (living) {
+        const { pid } = living
+        throw new CascadeError(
+          'RUN_LOCKED',
+          `${path}: expected no other process to append, got process ${pid}`,
+          {
+            context: { pid, dir: path },
+          },
+        )
+      }
+      const epoch = (writer.getEntry(key)?.version ?? 0) + 1
+      writer.putSync(key, Buffer.from(JSON.stringify({ pid: process.pid, started })), epoch)
+      return epoch
+    })
+  return gateOf(environment).hold(claim)
 }
 
 /** A process that appends, and the epoch of its opening. */
@@ -69,7 +72,15 @@ function parsed(claim: Buffer): unknown {
  * Resolves when they are durable; false where nothing was written because the epoch is past.
  */
 export function fenced(environment: Environment, epoch: number, write: () => void): Promise<boolean> {
-  return environment.writer.ifVersion(key, epoch, write)
+  return gateOf(environment).hold(() => environment.writer.ifVersion(key, epoch, write))
+}
+
+function gateOf({ gate, path }: Environment): WriteGate {
+  if (gate) return gate
+  throw new CascadeError(
+    'LOG_READ_ONLY',
+    `${path}: expected a database opened for appending, got one for reading`,
+  )
 }
 
 /** Gives the claim up; the epoch stays. */

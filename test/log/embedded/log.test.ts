@@ -10,7 +10,7 @@ import { append, temporaryFolder } from './folder.ts'
 test('commits made together share a transaction', async () => {
   using folder = temporaryFolder()
   await using log = await append(folder.path)
-  const environment = openEnvironment({ dir: folder.path, mode: 'read', mapBytes: 1 << 30 })
+  const environment = await openEnvironment({ dir: folder.path, mode: 'read', mapBytes: 1 << 30 })
   const transactions = () => (environment.root.getStats() as { lastTxnId: number }).lastTxnId
   const before = transactions()
   await Promise.all(range(0, 100).map((id) => appendIds(log, [id])))

@@ -7,8 +7,8 @@ import { Child } from './child.ts'
 import { append, now, read, temporaryFolder } from './folder.ts'
 
 /** The claim's row, as another process would leave it. */
-function claim(dir: string, owner: object, epoch: number): Promise<void> {
-  const environment = openEnvironment({ dir, mode: 'read', mapBytes: 1 << 30 })
+async function claim(dir: string, owner: object, epoch: number): Promise<void> {
+  const environment = await openEnvironment({ dir, mode: 'read', mapBytes: 1 << 30 })
   environment.writer.putSync(Buffer.from('writer'), Buffer.from(JSON.stringify(owner)), epoch)
   return environment.close()
 }
