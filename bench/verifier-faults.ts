@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type EmbeddedLog, openLog } from '../src/log/index.ts'
 import { follow } from '../streams/follow.ts'
+import { childrenOf, statusOf } from '../test/processes.ts'
 import { rewards, rollouts } from '../topics/index.ts'
 import type { Figure } from './figure.ts'
 import { type Fault, isFaulty, scoreOf } from './workloads/faulty-verifier.ts'
@@ -181,36 +182,7 @@ async function checked(log: EmbeddedLog, every: number): Promise<Pick<Loaded, 'f
 
 /** Processes of the verifier that is harmed. */
 function judgesOf(parent: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      const status = statusOf(pid)
-      return (
-        status?.includes(`\nPPid:\t${parent}\n`) &&
-        commandOf(pid).includes(`--max-old-space-size=${memoryMb}`)
-      )
-    })
-}
-
-function commandOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-  } catch {
-    // It has ended since it was listed.
-    return ''
-  }
-}
-
-/** Of a process that lives. */
-function statusOf(pid: number): string | undefined {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-    return /^State:\s+Z/m.test(status) ? undefined : status
-  } catch {
-    // No such process.
-    return undefined
-  }
+  return childrenOf(parent, `--max-old-space-size=${memoryMb}`)
 }
 
 /** Megabytes that are not of files: the log's pages are not counted. */

@@ -22,8 +22,8 @@ export interface GroupRecords {
   rewards(offset: number): readonly Reward[]
 }
 
-/** The version of a verifier of which a row says nothing. */
-export const unknownVersion = 'unknown'
+/** What a row does not say of its judgement: the verifier's version and code hash, an error's reason. */
+const unknown = 'unknown'
 
 /**
  * A foreign group as records. What the schema wants and the rows do not say is a placeholder, named in `absent`: sampling parameters
@@ -150,8 +150,8 @@ function rewardOf(
     rewards: [
       {
         verifier: reward.verifier ?? of.verifier,
-        version: reward.version ?? unknownVersion,
-        codeHash: unknownVersion,
+        version: reward.version ?? unknown,
+        codeHash: unknown,
         status: reward.outcome === 'score' ? 'ok' : reward.outcome,
         ...score,
         weight: 1,
@@ -159,7 +159,7 @@ function rewardOf(
         ...(reward.detail === undefined ? {} : { detail: reward.detail }),
       },
     ],
-    ...(reward.outcome === 'error' ? { reason: reward.reason ?? unknownVersion } : {}),
+    ...(reward.outcome === 'error' ? { reason: reward.reason ?? unknown } : {}),
     attempts: 1,
     rolloutOffset: offset,
     rolloutHash: hashRollout(rollout),

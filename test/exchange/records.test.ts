@@ -81,6 +81,17 @@ test('members keep what is their own, and share what names the group', () => {
   for (const r of made) rollouts('math').encode(r)
 })
 
+test('an error that names no reason is one all the same', () => {
+  const { rewards: judged } = recordsOf(
+    [{ prompt: 'q', response: 'a', reward: { outcome: 'error' } }],
+    of,
+    at,
+  )
+  const [lost] = judged(0)
+  expect(lost).toMatchObject({ kind: 'member-lost', reason: 'unknown', rewards: [{ status: 'error' }] })
+  rewards('math').encode(lost!)
+})
+
 test('one prompt has one id; a visit of its own is another group', () => {
   const [a, b] = [at, { ...at, admission: 3 }].map(
     (x) => recordsOf([{ prompt: 'q', response: 'a' }], of, x).prompt,

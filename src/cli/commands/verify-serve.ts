@@ -9,6 +9,9 @@ import type { Context } from '../command.ts'
 import { print } from '../output/print.ts'
 import { flagsOf } from '../verify/kind-flags.ts'
 
+/** Requests of one array in work for each judging process: few, since the time of a judgement includes its wait for a process. */
+const ahead = 8
+
 interface Flags extends Record<string, unknown> {
   host: string
   port: number
@@ -47,7 +50,8 @@ async function serve(entry: KindEntry, flags: Flags, context: Context): Promise<
   const response = entry.response === undefined ? {} : { responseField: entry.response }
   const served = await servedKind(kind, { jobs: flags.jobs, flags: own, ...label, ...response })
   const { host, port: wanted } = flags
-  const server = await serveVerifier(served, { host, port: wanted }).catch(async (cause: unknown) => {
+  const window = flags.jobs * ahead
+  const server = await serveVerifier(served, { host, port: wanted, window }).catch(async (cause: unknown) => {
     await served[Symbol.asyncDispose]()
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new CascadeError(

@@ -6,7 +6,7 @@ import { ReportFold } from './fold.ts'
 import type { Report } from './types.ts'
 
 export interface ComputeOptions {
-  /** A process is writing the run now; what has neither ended nor a writer is interrupted. */
+  /** A process is writing the run now; what has begun and has neither ended nor a writer is interrupted. */
   readonly running: boolean
   readonly signal?: AbortSignal
 }
@@ -28,6 +28,8 @@ export async function computeReport(
   await read(updates, (r) => fold.update(r))
   const domains = new Set(fold.stages.filter((s) => s.kind === 'rl').map((s) => s.domain))
   for (const domain of domains) await read(advantages(domain), (r) => fold.outcome(r))
-  const { runId: run, version, seed } = manifest
-  return fold.result({ run, version, seed, running: options.running })
+  const { runId: run, version, seed, rescored, imported } = manifest
+  // In this order: a run that judges imported rollouts again says where they come from, too.
+  const origin = rescored ? 'rescored' : imported ? 'imported' : undefined
+  return fold.result({ run, version, seed, running: options.running, origin })
 }

@@ -70,7 +70,14 @@ export class ReportFold {
     for (const { fate } of g.members) facts.fates[unused && fate !== 'error' ? 'dropped' : fate]++
   }
 
-  result(of: { run: string; version: string; seed: number; running: boolean }): Report {
+  /** @param of `origin`: how a run came about that need not begin */
+  result(of: {
+    run: string
+    version: string
+    seed: number
+    running: boolean
+    origin: 'imported' | 'rescored' | undefined
+  }): Report {
     const rows = rowNames(this.stages).filter((name) => this.scores.row(name).size > 0)
     const byRow = <T>(pick: (cell: { score: number; interval: Interval }) => T) =>
       Object.fromEntries(
@@ -84,7 +91,7 @@ export class ReportFold {
       version: of.version,
       seed: this.#run?.seed ?? of.seed,
       deterministic: this.#run?.deterministic ?? false,
-      status: this.#done ? 'done' : of.running ? 'running' : 'interrupted',
+      status: this.#status(of),
       policyVersion: this.#version,
       startedAt: iso(this.#first),
       updatedAt: iso(this.#last),
@@ -99,6 +106,12 @@ export class ReportFold {
       open: byStage((f) => f.open),
       curves: byStage((f) => [...f.curve.values()].sort((a, b) => a.step - b.step)),
     }
+  }
+
+  #status({ running, origin }: Parameters<ReportFold['result']>[0]): Report['status'] {
+    if (this.#done) return 'done'
+    if (running) return 'running'
+    return this.#run ? 'interrupted' : (origin ?? 'interrupted')
   }
 
   #stage(

@@ -15,7 +15,7 @@ h2 { font-size: 16px; margin: 32px 0 10px }
 h3 { font-size: 15px }
 .facts { display: flex; flex-wrap: wrap; gap: 4px 16px; margin-top: 6px; color: var(--soft) }
 .status { font-weight: 600 }
-.status.done { color: var(--up) } .status.running { color: var(--accent) } .status.interrupted { color: var(--down) }
+.status.done, .status.imported, .status.rescored { color: var(--up) } .status.running { color: var(--accent) } .status.interrupted { color: var(--down) }
 .note { color: var(--soft); font-size: 13px }
 .cards { list-style: none; padding: 0; display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(min(100%, 220px), 1fr)) }
 .card, figure { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px }

@@ -20,7 +20,13 @@ export function terminalReport(report: Report, options: { style: Style; columns:
 }
 
 function head(report: Report, style: Style): string {
-  const status = { done: 'green', running: 'cyan', interrupted: 'yellow' } as const
+  const status = {
+    done: 'green',
+    running: 'cyan',
+    interrupted: 'yellow',
+    imported: 'green',
+    rescored: 'green',
+  } as const
   const facts = [
     `seed ${report.seed}`,
     ...(report.deterministic ? ['deterministic'] : []),

@@ -51,7 +51,8 @@ export interface Report {
   readonly version: string
   readonly seed: number
   readonly deterministic: boolean
-  readonly status: 'running' | 'done' | 'interrupted'
+  /** `imported` and `rescored`: whole, of rollouts from elsewhere, and without a stage that has begun. */
+  readonly status: 'running' | 'done' | 'interrupted' | 'imported' | 'rescored'
   /** Of the weights. */
   readonly policyVersion: number
   /** ISO times of the first and the latest record of `control`, `updates` and `evaluations`. */

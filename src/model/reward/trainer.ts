@@ -88,7 +88,9 @@ export class RewardTrainer {
     const byColumns = new Map<number, number[]>()
     for (const [i, { length }] of texts.entries()) {
       const cols = columnsOf(length, this.config)
-      byColumns.set(cols, [...(byColumns.get(cols) ?? []), i])
+      const places = byColumns.get(cols)
+      if (places) places.push(i)
+      else byColumns.set(cols, [i])
     }
     const rewards = new Float32Array(texts.length)
     for (const [cols, places] of byColumns) {

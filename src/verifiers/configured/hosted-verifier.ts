@@ -1,29 +1,11 @@
 import type { Verdict, Verifier } from '../../../streams/ports.ts'
 import type { Rollout } from '../../../topics/index.ts'
 import type { Judge } from '../pool/index.ts'
-import { HandOut } from '../sandbox/hand-out.ts'
-
-/** Judgements at the same time; who finds no place waits in order of arrival. */
-export class Places {
-  readonly #places: HandOut<number>
-
-  constructor(count: number) {
-    this.#places = new HandOut(Array.from({ length: count }, (_, i) => i))
-  }
-
-  async hold<T>(signal: AbortSignal, use: () => Promise<T>): Promise<T> {
-    const place = await this.#places.take(signal)
-    try {
-      return await use()
-    } finally {
-      this.#places.give(place)
-    }
-  }
-}
+import { type HandOut, places } from '../sandbox/hand-out.ts'
 
 /** A verifier that waits for what is outside this process, with at most so many judgements at once: its own time begins with its turn. */
 export function withPlaces(verifier: Verifier, count: number): Verifier {
-  const places = new Places(count)
+  const turns = places(count)
   const { name, version, codeHash } = verifier
   return Object.freeze({
     name,
@@ -31,7 +13,7 @@ export function withPlaces(verifier: Verifier, count: number): Verifier {
     codeHash,
     limited: true,
     verify: (rollout: Rollout, signal: AbortSignal) =>
-      places.hold(signal, () => verifier.verify(rollout, signal)),
+      turns.hold(signal, () => verifier.verify(rollout, signal)),
   })
 }
 
@@ -54,7 +36,8 @@ export class HostedVerifier implements Verifier, AsyncDisposable {
   readonly codeHash: string
   readonly limited = true
   readonly #options: HostedOptions
-  readonly #places: Places
+  /** Judgements at the same time. */
+  readonly #turns: HandOut<number>
   #judge: Promise<Judge> | undefined
 
   constructor(options: HostedOptions) {
@@ -62,11 +45,11 @@ export class HostedVerifier implements Verifier, AsyncDisposable {
     this.version = options.version
     this.codeHash = options.codeHash
     this.#options = options
-    this.#places = new Places(options.concurrency)
+    this.#turns = places(options.concurrency)
   }
 
   verify(rollout: Rollout, signal: AbortSignal): Promise<Verdict> {
-    return this.#places.hold(signal, () => this.#verdict(rollout, signal))
+    return this.#turns.hold(signal, () => this.#verdict(rollout, signal))
   }
 
   async #verdict(rollout: Rollout, signal: AbortSignal): Promise<Verdict> {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Verdict } from '../../../streams/ports.ts'
 import { CascadeError, isCascadeError } from '../../../topics/index.ts'
+import { places } from '../sandbox/hand-out.ts'
 import { rewardRequest, type Served } from './served.ts'
 
 export interface ServeOptions {
@@ -14,6 +15,8 @@ export interface ServeOptions {
   readonly maxBytes?: number
   /** Requests in one array. @default 1,024 */
   readonly maxBatch?: number
+  /** Requests of one array that are judged at the same time. @default 8 */
+  readonly window?: number
   /** Posts that are worked on at the same time; one more is told to come again. @default 64 */
   readonly concurrency?: number
   /** Of one judgement. @default 120,000 */
@@ -104,8 +107,9 @@ async function answer(
   response: ServerResponse,
   whole: boolean,
   stop: AbortSignal,
-  { maxBytes = 16 * 2 ** 20, maxBatch = 1024, timeoutMs = 120_000 }: ServeOptions,
+  options: ServeOptions,
 ): Promise<void> {
+  const { maxBytes = 16 * 2 ** 20, maxBatch = 1024, window = 8, timeoutMs = 120_000 } = options
   // A client that hangs up cancels its judgement.
   const gone = new AbortController()
   response.once('close', () => gone.abort(new CascadeError('INTERRUPTED', 'the client hung up')))
@@ -120,11 +124,10 @@ async function answer(
       return refuse(request, response, 413, `expected at most ${maxBatch} requests, got ${batch.length}`)
     }
     const requests = batch.map(requestOf)
-    const verdicts: Verdict[] = []
-    for (const one of requests) {
-      const signal = AbortSignal.any([stop, gone.signal])
-      verdicts.push(await judged(served, one, signal, timeoutMs))
-    }
+    const outer = AbortSignal.any([stop, gone.signal])
+    const verdicts = await allJudged(requests, window, outer, (one, signal) =>
+      judged(served, one, signal, timeoutMs),
+    )
     if (whole) return send(response, 200, Array.isArray(given) ? verdicts : verdicts[0])
     const failed = verdicts.find((verdict) => verdict.outcome === 'failed')
     if (failed) {
@@ -138,6 +141,33 @@ async function answer(
     const bad = isCascadeError(error, 'RECORD_INVALID')
     if (!bad) response.setHeader('retry-after', '1')
     refuse(request, response, bad ? 400 : 503, error instanceof Error ? error.message : String(error))
+  }
+}
+
+/**
+ * Verdicts in the order of the requests, at most `window` of them in work.
+ *
+ * @throws what the first that throws does; nothing is in work any more then
+ */
+async function allJudged<R>(
+  requests: readonly R[],
+  window: number,
+  outer: AbortSignal,
+  judge: (request: R, signal: AbortSignal) => Promise<Verdict>,
+): Promise<Verdict[]> {
+  const failed = new AbortController()
+  const signal = AbortSignal.any([outer, failed.signal])
+  const turns = places(window)
+  const verdict = (request: R) =>
+    judge(request, signal).catch((error: unknown) => {
+      // Before its turn is the next one's.
+      failed.abort(error)
+      throw error
+    })
+  try {
+    return await Promise.all(requests.map((one) => turns.hold(signal, () => verdict(one))))
+  } finally {
+    await turns.idle()
   }
 }
 

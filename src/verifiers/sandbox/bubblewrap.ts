@@ -47,7 +47,6 @@ class BubblewrapSandbox implements Sandbox {
   readonly #limits: SandboxLimits
   readonly #walls: Partial<Record<'python' | 'javascript', Walls>> = {}
   readonly #closing = new AbortController()
-  readonly #running = new Set<Promise<unknown>>()
 
   constructor(jobs: number, limits: SandboxLimits, processes: ProcessLimit) {
     this.#places = Array.from({ length: jobs }, () =>
@@ -58,17 +57,9 @@ class BubblewrapSandbox implements Sandbox {
     this.#limits = limits
   }
 
-  async run(program: Program, signal: AbortSignal): Promise<Execution> {
+  run(program: Program, signal: AbortSignal): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
-    const turn = await this.#turns.take(both)
-    const running = this.#once(program, turn, both)
-    this.#running.add(running)
-    try {
-      return await running
-    } finally {
-      this.#running.delete(running)
-      this.#turns.give(turn)
-    }
+    return this.#turns.hold(both, (place) => this.#once(program, place, both))
   }
 
   async #once(program: Program, place: Place, signal: AbortSignal): Promise<Execution> {
@@ -125,7 +116,7 @@ class BubblewrapSandbox implements Sandbox {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(broken('closed while a program waited or ran'))
-    await Promise.allSettled(this.#running)
+    await this.#turns.idle()
     await Promise.all(this.#places.map(async ({ group }) => group?.remove()))
   }
 }

@@ -131,10 +131,9 @@ function died(end: 'memory' | 'crash', how: ChildEnd): Execution {
 
 /** A fixed number of supervised processes; programs beyond it wait in order of arrival. */
 export class ProcessPool implements Sandbox {
-  readonly #free: HandOut<Slot>
+  readonly #slots: HandOut<Slot>
   readonly #all: readonly Slot[]
   readonly #starter: Starter
-  readonly #running = new Set<Promise<unknown>>()
   readonly #closing = new AbortController()
   readonly #engineFor: (program: Program) => Engine
 
@@ -142,7 +141,7 @@ export class ProcessPool implements Sandbox {
     this.#engineFor = options.engineFor ?? interpreterOf
     this.#starter = new Starter(options.limits)
     this.#all = Array.from({ length: options.jobs }, () => new Slot(options.limits, this.#starter))
-    this.#free = new HandOut(this.#all)
+    this.#slots = new HandOut(this.#all)
   }
 
   /** Loads an interpreter in every slot ahead of the first program. */
@@ -150,17 +149,9 @@ export class ProcessPool implements Sandbox {
     await Promise.all(this.#all.map((slot) => slot.warm(engine)))
   }
 
-  async run(program: Program, signal: AbortSignal): Promise<Execution> {
+  run(program: Program, signal: AbortSignal): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
-    const slot = await this.#free.take(both)
-    const running = slot.run(program, this.#engineFor(program), both)
-    this.#running.add(running)
-    try {
-      return await running
-    } finally {
-      this.#running.delete(running)
-      this.#free.give(slot)
-    }
+    return this.#slots.hold(both, (slot) => slot.run(program, this.#engineFor(program), both))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -169,7 +160,7 @@ export class ProcessPool implements Sandbox {
         retryable: true,
       }),
     )
-    await Promise.allSettled(this.#running)
+    await this.#slots.idle()
     await Promise.all([this.#starter.close(), ...this.#all.map((slot) => slot.close())])
   }
 }

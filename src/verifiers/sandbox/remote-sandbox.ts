@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { CascadeError } from '../../../topics/index.ts'
 import { type PostOptions, type PostResult, postJson } from '../remote/post-json.ts'
 import { CompilingSandbox } from './compiling.ts'
-import { HandOut } from './hand-out.ts'
+import { type HandOut, places } from './hand-out.ts'
 import { NativeReport } from './native-report.ts'
 import { type RemoteProgram, remoteProgram } from './remote-program.ts'
 import { defaultLimits, type Execution, type Program, type Sandbox, type SandboxLimits } from './sandbox.ts'
@@ -66,26 +66,17 @@ class RemoteSandbox implements Sandbox {
   readonly #limits: SandboxLimits
   readonly #turns: HandOut<number>
   readonly #closing = new AbortController()
-  readonly #running = new Set<Promise<unknown>>()
 
   constructor(protocol: Protocol, options: RemoteSandboxOptions & { url: string }, limits: SandboxLimits) {
     this.#protocol = protocol
     this.#options = options
     this.#limits = limits
-    this.#turns = new HandOut(Array.from({ length: options.jobs }, (_, i) => i))
+    this.#turns = places(options.jobs)
   }
 
-  async run(program: Program, signal: AbortSignal): Promise<Execution> {
+  run(program: Program, signal: AbortSignal): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
-    const turn = await this.#turns.take(both)
-    const running = this.#once(program, both)
-    this.#running.add(running)
-    try {
-      return await running
-    } finally {
-      this.#running.delete(running)
-      this.#turns.give(turn)
-    }
+    return this.#turns.hold(both, () => this.#once(program, both))
   }
 
   async #once(program: Program, signal: AbortSignal): Promise<Execution> {
@@ -142,7 +133,7 @@ class RemoteSandbox implements Sandbox {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(fault(this.#protocol, 'closed while a program waited or ran'))
-    await Promise.allSettled(this.#running)
+    await this.#turns.idle()
   }
 }
 

@@ -64,6 +64,22 @@ test('a verl dump: files in their natural order, the groups of a balanced batch 
   })
 })
 
+test('its report says how the run came about, and nothing of an interruption', async () => {
+  const cwd = await folder({ 'dump/1.jsonl': [verl('a', '=2', 1)] })
+  expect((await take(cwd, 'verl', '--in', 'dump')).code).toBe(0)
+  const { code, out } = await invoke(['report', 'run', '--json'], { cwd })
+  expect([code, JSON.parse(out)]).toMatchObject([0, { run: 'run', status: 'imported', stages: [] }])
+  expect((await invoke(['report', 'run', '--write'], { cwd })).out).toMatch(/^run imported · /)
+  for (const name of ['report.md', 'report.html']) {
+    const text = await readFile(join(cwd, 'run', name), 'utf8')
+    expect(text).toContain('imported')
+    expect(text).not.toMatch(/interrupted(?! *\{)/)
+  }
+  const again = ['replay', 'run', '--topic', 'rollouts.math', '--mode', 'rescored', '--verifier', 'sum']
+  await invoke([...again, '--apply', '--dir', 'again'], { cwd })
+  expect(JSON.parse((await invoke(['report', 'again', '--json'], { cwd })).out).status).toBe('rescored')
+})
+
 const nemo = {
   content: [['1+1', '=2']],
   rewards: [1],

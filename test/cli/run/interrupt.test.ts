@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openLog } from '../../../src/log/index.ts'
-import { cascade, start, workspace, writeConfig } from './harness.ts'
+import { cascade, type Running, start, workspace, writeConfig } from './harness.ts'
 import { quickRun } from './quick-run.ts'
 
 let space: Awaited<ReturnType<typeof workspace>>
@@ -26,12 +27,20 @@ async function counted(run: string, topic: string): Promise<number> {
   return log.offset(topic, 'latest')
 }
 
-/** Runs until the counter shows more than `before`, so that what follows finds the run at work. */
-async function past(run: string, topic: string, before: number): Promise<number> {
+/**
+ * Waits until the counter shows more than `before`, so that what follows finds the run at work.
+ *
+ * @throws how the run ended and what it said, where it ends first
+ */
+async function past(running: Running, run: string, topic: string, before: number): Promise<number> {
   for (;;) {
+    const ended = await Promise.race([running.ended, setTimeout(20)])
     const now = existsSync(join(run, 'log', 'log.json')) ? await counted(run, topic) : 0
     if (now > before) return now
-    await new Promise((later) => setTimeout(later, 20))
+    if (ended) {
+      const what = JSON.stringify(ended, null, 2)
+      throw new Error(`expected more than ${before} records of ${topic}, got ${now} and the end: ${what}`)
+    }
   }
 }
 
@@ -61,7 +70,7 @@ describe('interrupted', () => {
       const { config, dir } = await prepared(what.replaceAll(' ', '-'), input)
       const running = start(['run', config, '--dir', dir])
       await running.says(text)
-      await past(dir, topic, 0)
+      await past(running, dir, topic, 0)
       running.kill(signal)
       const { code, stderr, stdout } = await running.ended
       expect(stderr).toMatch(/^error INTERRUPTED: interrupted; go on with: cascade run --resume --dir \S+\n$/)
@@ -87,7 +96,7 @@ test('pause, resume and stop take effect in the run; another process may read it
   const { config, dir } = await prepared('controlled', quickRun({ sft: { steps, checkpointEvery: 200 } }))
   const running = start(['run', config, '--dir', dir])
   await running.says('before training')
-  await past(dir, 'updates', 0)
+  await past(running, dir, 'updates', 0)
   const control = (command: string) => cascade(['control', dir, command])
 
   expect(await control('pause')).toMatchObject({ code: 0, stderr: '' })
@@ -102,14 +111,14 @@ test('pause, resume and stop take effect in the run; another process may read it
   expect(await counted(dir, 'updates')).toBe(paused)
 
   expect(await control('resume')).toMatchObject({ code: 0, stderr: '' })
-  await past(dir, 'updates', paused)
+  await past(running, dir, 'updates', paused)
   expect(await control('stop')).toMatchObject({ code: 0, stderr: '' })
   const stopped = await running.ended
   expect(stopped).toMatchObject({ code: 130, stderr: '' })
   expect(stopped.stdout).toContain('go on with: cascade run --resume')
 
   const resumed = start(['run', '--resume', '--dir', dir])
-  await past(dir, 'updates', await counted(dir, 'updates'))
+  await past(resumed, dir, 'updates', await counted(dir, 'updates'))
   resumed.kill('SIGINT')
   expect((await resumed.ended).code).toBe(130)
 })
@@ -120,6 +129,6 @@ async function settled(run: string): Promise<number> {
     const now = await counted(run, 'updates')
     if (now === before) return now
     before = now
-    await new Promise((later) => setTimeout(later, 400))
+    await setTimeout(400)
   }
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { processStart } from '../../../src/log/embedded/process-identity.ts'
 import { Pool, type PoolOptions } from '../../../src/verifiers/pool/index.ts'
 
 const module = new URL('./judges.ts', import.meta.url).href
@@ -19,15 +20,7 @@ async function until(what: () => boolean): Promise<void> {
   while (!what()) await new Promise((resolve) => setTimeout(resolve, 10))
 }
 
-function lives(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    // A zombie has ended; only its parent has not asked yet.
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
-  } catch {
-    return false
-  }
-}
+const lives = (pid: number) => processStart(pid) !== undefined
 
 test('every request has its own verdict, whatever the number of processes', async () => {
   await using pool = poolOf(3)

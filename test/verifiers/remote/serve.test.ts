@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -15,7 +16,7 @@ import {
 } from '../../../src/verifiers/remote/index.ts'
 import { sum } from '../../../src/verifiers/sum.ts'
 import type { Verdict } from '../../../streams/ports.ts'
-import type { Rollout } from '../../../topics/index.ts'
+import { CascadeError, type Rollout } from '../../../topics/index.ts'
 
 const open: VerifierServer[] = []
 afterEach(async () => {
@@ -61,6 +62,60 @@ describe('a rule', () => {
     expect(await answer.json()).toMatchObject({ outcome: 'failed', code: 'VERIFIER_FAILED' })
     const whole = await post(`${url}/verdict`, { ...right, label: 'two' })
     expect([whole.status, await whole.json()]).toMatchObject([200, { outcome: 'failed' }])
+  })
+})
+
+describe('an array', () => {
+  const texts = (n: number) => Array.from({ length: n }, (_, i) => ({ response: String(i) }))
+
+  test('is judged several at a time, and answered in order', async () => {
+    let [inWork, most] = [0, 0]
+    const { url } = await serve(
+      async ({ response }) => {
+        most = Math.max(most, ++inWork)
+        await wait(Number(response) % 3)
+        inWork -= 1
+        return { outcome: 'score', score: Number(response) }
+      },
+      { window: 4 },
+    )
+    expect(await (await post(url, texts(25))).json()).toEqual(Array.from({ length: 25 }, (_, i) => i))
+    expect(most).toBe(4)
+  })
+
+  test('an error or a hang in it is that of one', async () => {
+    const judge: Served['judge'] = async ({ response }) => {
+      if (response === '1') throw new Error('boom')
+      if (response === '3') return new Promise<Verdict>(() => undefined)
+      return { outcome: 'score', score: 1 }
+    }
+    const { url } = await serve(judge, { window: 2, timeoutMs: 50 })
+    const score = { outcome: 'score', score: 1 }
+    const answer = await post(`${url}/verdict`, texts(6))
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      [
+        score,
+        expect.objectContaining({ outcome: 'failed', code: 'VERIFIER_FAILED' }),
+        score,
+        expect.objectContaining({ outcome: 'failed', code: 'VERIFIER_TIMEOUT' }),
+        score,
+        score,
+      ],
+    ])
+  })
+
+  test('with a request that cannot be judged is refused, and the others are called off', async () => {
+    const signals: AbortSignal[] = []
+    const judge: Served['judge'] = async ({ response }, signal) => {
+      signals.push(signal)
+      if (response === '1') throw new CascadeError('RECORD_INVALID', 'no case')
+      return new Promise<Verdict>(() => undefined)
+    }
+    const { url } = await serve(judge, { window: 3 })
+    const answer = await post(url, texts(9))
+    expect([answer.status, await answer.json()]).toEqual([400, { error: 'no case' }])
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
   })
 })
 

@@ -1,29 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Program } from '../../../src/verifiers/sandbox/index.ts'
+import { childrenOf, statusOf } from '../../processes.ts'
 
 const sandbox = new URL('../../../src/verifiers/sandbox/index.ts', import.meta.url).href
 const canEnd = spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true']).status === 0
-
-/** Processes whose parent has this id. */
-function childrenOf(pid: number): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((each) => statusOf(each)?.includes(`\nPPid:\t${pid}\n`))
-}
-
-function statusOf(pid: number): string | undefined {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-    return /^State:\s+Z/m.test(status) ? undefined : status
-  } catch {
-    // No such process.
-    return undefined
-  }
-}
 
 /** Catches the interrupt of its time limit, too: nothing but its end stops it. */
 const stubborn = `

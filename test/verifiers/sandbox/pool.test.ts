@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openWasmSandbox, type Sandbox } from '../../../src/verifiers/sandbox/index.ts'
+import { childrenOf } from '../../processes.ts'
 import { program } from './program.ts'
 
 const signal = new AbortController().signal
@@ -12,19 +13,7 @@ beforeAll(() => {
 afterAll(() => sandbox[Symbol.asyncDispose]())
 
 /** Processes of the sandbox under this one. */
-function children(): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .flatMap((pid) => {
-      try {
-        const parent = / (?:[A-Z]) (\d+) /.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]
-        const ours = readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('sandbox/worker/main')
-        return Number(parent) === process.pid && ours ? [Number(pid)] : []
-      } catch {
-        return [] // ended in between
-      }
-    })
-}
+const children = () => childrenOf(process.pid, 'sandbox/worker/main')
 
 const quick = () => sandbox.run(program('javascript', 'console.log(1)'), signal)
 const endless = program('javascript', 'for (;;) {}', { timeoutMs: 60_000 })
