@@ -11,10 +11,11 @@ export const float32s = z.custom<Float32Array>(
   'expected a Float32Array of finite numbers',
 )
 
-/** A loop: `every` with a callback takes as long as all the rest of the record. */
+/** Without calls or branches, since every token comes by: zero times infinity or NaN is NaN, and stays. */
 function allFinite(values: Float32Array): boolean {
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return false
-  return true
+  let zero = 0
+  for (let i = 0; i < values.length; i++) zero += values[i]! * 0
+  return zero === 0
 }
 
 export const finite = z.number().refine(Number.isFinite, 'expected a finite number')
