@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises'
+import { access, constants, open, stat } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
@@ -57,6 +57,7 @@ async function verify(entry: KindEntry, flags: Flags, context: Context): Promise
     limits: { wallMs: flags.timeout, memoryMb: flags.memory },
   }
   const toStdout = output === '-'
+  await checkInput(resolve(cwd, input), toStdout ? undefined : resolve(cwd, output))
   const out = toStdout ? stdout : await outputFile(resolve(cwd, output), output)
   const written = toStdout ? undefined : finished(out)
   // Reported by the write that fails, or at the end.
@@ -94,6 +95,23 @@ function file(flags: Flags, name: 'in' | 'out'): string {
   const given = flags[name]
   if (given !== undefined) return given
   throw new CascadeError('USAGE', `--${name}: expected a file, got none`)
+}
+
+/** Before the output is emptied. @throws CascadeError USAGE for an input that cannot be read, or that is the output as well */
+async function checkInput(input: string, output: string | undefined): Promise<void> {
+  const source = await access(input, constants.R_OK)
+    .then(() => stat(input))
+    .catch((cause: unknown) => {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new CascadeError('USAGE', `${input}: expected a file that can be read, got ${why}`, { cause })
+    })
+  if (source.isDirectory()) {
+    throw new CascadeError('USAGE', `${input}: expected a file that can be read, got a folder`)
+  }
+  const target = output === undefined ? undefined : await stat(output).catch(() => undefined)
+  if (target?.isFile() && target.ino === source.ino && target.dev === source.dev) {
+    throw new CascadeError('USAGE', `--out: expected another file than --in, got ${output}`)
+  }
 }
 
 async function outputFile(path: string, named: string): Promise<Writable> {

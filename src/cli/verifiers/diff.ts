@@ -1,17 +1,32 @@
 import { follow } from '../../../streams/follow.ts'
 import { ShadowStats, type ShadowSummary } from '../../../streams/shadow-stats.ts'
-import { isCascadeError, rlDomains, type Shadow, shadows } from '../../../topics/index.ts'
+import {
+  isCascadeError,
+  rlDomains,
+  type Shadow,
+  shadows,
+  type VerifierChange,
+} from '../../../topics/index.ts'
 import { wilson } from '../../policy/wilson.ts'
 import type { Context } from '../command.ts'
 import type { OpenRun } from '../open-run.ts'
 import { percent, points, range } from '../output/format.ts'
 import { print } from '../output/print.ts'
 import { table } from '../output/table.ts'
+import { versionHistory } from './versions.ts'
 
 interface Compared {
   readonly domain: string
   readonly last: Shadow
   readonly stats: ShadowStats
+  /** What became of it; undefined while it is staged. */
+  fate?: Fate
+}
+
+interface Fate {
+  readonly action: 'promoted' | 'withdrawn' | 'replaced'
+  /** Of a rule or of the error budget; null where a person did it. */
+  readonly reason: string | null
 }
 
 /** `cascade verifiers diff`: every candidate that the run has had, the newest last. */
@@ -37,6 +52,11 @@ export async function diff(
       })
       next.set(domain, end)
     }
+    const { changes } = await versionHistory(log, signal)
+    for (const one of compared.values()) {
+      const fate = fateOf(one.last, changes)
+      if (fate) one.fate = fate
+    }
     return before !== [...next.values()].join()
   }
   for (let first = true; ; first = false) {
@@ -53,13 +73,29 @@ export async function diff(
   }
 }
 
+/** The first change that ended the candidate's time beside the active version. */
+function fateOf(
+  { change: id, verifier }: Shadow,
+  changes: readonly { change: VerifierChange }[],
+): Fate | undefined {
+  const since = changes.findIndex(({ change }) => change.id === id)
+  for (const { change } of changes.slice(since + 1)) {
+    const { action, name, rule, reason = null, refused } = change
+    if (name !== verifier || refused !== undefined) continue
+    if (action === 'stage') return { action: 'replaced', reason }
+    if (action === 'withdraw') return { action: 'withdrawn', reason }
+    if (action === 'promote' && !rule) return { action: 'promoted', reason }
+  }
+  return undefined
+}
+
 function textOf(all: readonly Compared[], flags: { json?: true }): string {
   if (flags.json) return all.map((c) => `${JSON.stringify(objectOf(c))}\n`).join('')
   if (all.length === 0) return 'No staged version has judged anything yet.\n'
   return all.map((c) => `${blockOf(c).join('\n')}\n`).join('\n')
 }
 
-function objectOf({ domain, last, stats }: Compared) {
+function objectOf({ domain, last, stats, fate }: Compared) {
   const summary = stats.summary()
   return {
     domain,
@@ -69,6 +105,7 @@ function objectOf({ domain, last, stats }: Compared) {
     candidate: { version: last.candidate.version, codeHash: last.candidate.codeHash },
     ...summary,
     flips: flipsOf(summary),
+    fate: fate ?? null,
   }
 }
 
@@ -77,7 +114,7 @@ function flipsOf({ up, down, paired }: ShadowSummary) {
   return { share, interval: paired === 0 ? [0, 1] : wilson(share, paired) }
 }
 
-function blockOf({ domain, last, stats }: Compared): string[] {
+function blockOf({ domain, last, stats, fate }: Compared): string[] {
   const s = stats.summary()
   const flips = flipsOf(s)
   const { mean, halfWidth, groups } = s.difference
@@ -98,6 +135,7 @@ function blockOf({ domain, last, stats }: Compared): string[] {
       `move in ${s.advantages.changed} of ${groups} groups, by ${s.advantages.meanMove.toFixed(3)} in the mean`,
     ],
     ['latency', `${s.activeMs} ms → ${s.candidateMs} ms (medians)`],
+    ['fate', fate ? `${fate.action}${fate.reason === null ? '' : `: ${fate.reason}`}` : 'still staged'],
   ]
   return [head, ...table([{ title: '' }, { title: '' }], rows).map((line) => `  ${line}`)]
 }

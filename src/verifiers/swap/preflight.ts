@@ -19,6 +19,9 @@ export interface PreflightOptions {
 /** Share of recorded rollouts that may end in an error. */
 const errorShare = 0.2
 
+/** So many that hang are enough to tell: each takes its whole time limit, while a person waits. */
+const hangsAllowed = 1
+
 /**
  * Loads a candidate in a process of its own and tries it: its good samples must score at least 0.5, its bad ones less, and recorded rollouts
  * must get verdicts.
@@ -47,10 +50,24 @@ export async function preflight(options: PreflightOptions): Promise<About> {
       }
     }
   }
-  const verdicts = await Promise.all(rollouts.map((rollout) => ask({ kind: 'rollout', rollout })))
-  const errors = verdicts.flatMap((v) => (v.outcome === 'failed' ? [v.message] : []))
-  if (errors.length > errorShare * rollouts.length) {
-    throw refuse(`${errors.length} of ${rollouts.length} recorded rollouts end in an error: ${errors[0]}`)
-  }
+  await tryRollouts(rollouts, (rollout) => ask({ kind: 'rollout', rollout }), refuse)
   return about
+}
+
+/** One after the other, and no further than it takes to know. @throws what `refuse` makes of too many errors */
+async function tryRollouts(
+  rollouts: readonly Rollout[],
+  judge: (rollout: Rollout) => Promise<Verdict>,
+  refuse: (why: string) => Error,
+): Promise<void> {
+  let [errors, hangs] = [0, 0]
+  for (const [i, rollout] of rollouts.entries()) {
+    const verdict = await judge(rollout)
+    if (verdict.outcome !== 'failed') continue
+    errors += 1
+    if (verdict.code === 'VERIFIER_TIMEOUT') hangs += 1
+    if (errors > errorShare * rollouts.length || hangs > hangsAllowed) {
+      throw refuse(`${errors} of ${i + 1} recorded rollouts end in an error: ${verdict.message}`)
+    }
+  }
 }

@@ -52,6 +52,21 @@ test('a line ends at a line feed alone: JSON may hold other separators as they a
   expect({ code, ids: jsonLines(out).map((v) => v.id) }).toEqual({ code: 0, ids: ['a\u2028b\u2029c\u0085'] })
 })
 
+test('an input that is the output, or is not there, leaves the output as it was', async () => {
+  const cwd = folder([{ id: 'a', response: edit('three'), ...given }])
+  const text = readFileSync(join(cwd, 'cases.jsonl'), 'utf8')
+  for (const [input, message] of [
+    ['cases.jsonl', /^error USAGE: --out: expected another file than --in, got /],
+    ['none.jsonl', /^error USAGE: .*none\.jsonl: expected a file that can be read, got ENOENT/],
+    ['.', /^error USAGE: .*: expected a file that can be read, got a folder/],
+  ] as const) {
+    const { code, err } = await invoke(['verify', 'patch', '--in', input, '--out', 'cases.jsonl'], { cwd })
+    expect(code).toBe(2)
+    expect(err).toMatch(message)
+    expect(readFileSync(join(cwd, 'cases.jsonl'), 'utf8')).toBe(text)
+  }
+})
+
 test('what is no case is an error of its line, and no score', async () => {
   const cwd = folder([
     { id: 'a', response: 'nothing', ...given },

@@ -112,6 +112,10 @@ test('a candidate that throws at load is refused, one that fails later is withdr
   expect(failing.stderr).toMatch(/recorded rollouts end in an error: threw: outage/)
   await json('stage', dir, join(modules, 'tiring.js'), '--as', 'sum')
   await run.says('"action":"withdraw","verifier":"sum","version":"tiring"')
+  expect((await json('diff', dir)).at(-1)).toMatchObject({
+    candidate: { version: 'tiring' },
+    fate: { action: 'withdrawn', reason: expect.stringMatching(/% errors in \d+ rollouts$/) },
+  })
   expect((await states()).at(-1)).toEqual(['same', 'active'])
   for (const [args, message] of [
     [['promote', dir], /error USAGE: --verifier: expected the name of one with a staged version, got none/],

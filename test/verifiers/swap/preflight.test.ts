@@ -3,10 +3,19 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bundleVerifier } from '../../../src/verifiers/swap/bundle.ts'
 import { preflight } from '../../../src/verifiers/swap/preflight.ts'
+import type { Rollout } from '../../../topics/index.ts'
 import { rollout } from '../../streams/helpers.ts'
 import { folderOf, strict } from './modules.ts'
 
-async function tried(files: Readonly<Record<string, string>>, entry: string, options?: unknown) {
+async function tried(
+  files: Readonly<Record<string, string>>,
+  entry: string,
+  options?: unknown,
+  rollouts: readonly Rollout[] = [
+    rollout({ responseText: '=5', groundTruth: '5' }),
+    rollout({ responseText: 'x', groundTruth: null }),
+  ],
+) {
   const dir = folderOf(files)
   const bundle = await bundleVerifier(entry, dir, options)
   const file = join(dir, 'bundle.mjs')
@@ -15,10 +24,7 @@ async function tried(files: Readonly<Record<string, string>>, entry: string, opt
     entry,
     module: { file, options: bundle.options },
     limits: { wallMs: 500, memoryMb: 150 },
-    rollouts: [
-      rollout({ responseText: '=5', groundTruth: '5' }),
-      rollout({ responseText: 'x', groundTruth: null }),
-    ],
+    rollouts,
     signal: new AbortController().signal,
   })
 }
@@ -60,7 +66,7 @@ describe('refuses', () => {
       'export const judge = (r, t) => t.length',
       /1 of 2 recorded rollouts end in an error: threw: .*null/,
     ],
-    ['what hangs', 'export const judge = () => { while (true); }', /2 of 2 .*took more than 500 ms/],
+    ['what hangs', 'export const judge = () => { while (true); }', /1 of 1 .*took more than 500 ms/],
     ['a score that is none', 'export const judge = () => NaN', /expected a finite score, got NaN/],
     [
       'an answer that is none',
@@ -72,6 +78,17 @@ describe('refuses', () => {
       expect.objectContaining({ code: 'VERIFIER_FAILED', message: expect.stringMatching(message) }),
     )
   })
+})
+
+test('is done as soon as enough rollouts have failed or hung', async () => {
+  const many = Array.from({ length: 32 }, () => rollout({ responseText: '=5', groundTruth: '5' }))
+  for (const [judge, message] of [
+    ['() => { while (true); }', /: 2 of 2 recorded rollouts end in an error: took more than 500 ms$/],
+    ['() => { throw new Error("away") }', /: 7 of 7 recorded rollouts end in an error: threw: away$/],
+  ] as const) {
+    const ended = tried({ 'a.js': `export const judge = ${judge}` }, 'a.js', undefined, many)
+    await expect(ended).rejects.toThrow(message)
+  }
 })
 
 test('a verdict may leave out its detail', async () => {
