@@ -40,8 +40,10 @@ export async function openCaseJudge(entry: KindEntry, options: CaseJudgeOptions)
   const judge = await openKind({ kind: entry.name, flags, jobs, limits })
   return {
     async submit(value, signal) {
-      const began = performance.now()
-      const verdict: Verdict = await judge.judge(value, signal)
+      let began = performance.now()
+      const verdict: Verdict = await judge.judge(value, signal, () => {
+        began = performance.now()
+      })
       return { verdict, ms: performance.now() - began }
     },
     [Symbol.asyncDispose]: async () => judge[Symbol.asyncDispose]?.(),

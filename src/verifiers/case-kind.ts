@@ -20,7 +20,8 @@ export type KindFlags = Readonly<Record<string, unknown>>
 
 /** Judges cases one by one; `jobs` calls may wait at the same time. Never throws for what a case holds. */
 export interface CaseJudge<C extends Case> extends AsyncDisposable {
-  judge(given: C, signal: AbortSignal): Verdict | Promise<Verdict>
+  /** @param began called once no more is waited for, where a judge has calls wait */
+  judge(given: C, signal: AbortSignal, began?: () => void): Verdict | Promise<Verdict>
 }
 
 export type Work = 'pure' | 'pooled'

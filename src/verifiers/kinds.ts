@@ -76,9 +76,9 @@ export async function openKind({ kind: name, flags, jobs, limits }: KindTarget):
   const kind = await kindNamed(name).load()
   const judge = await kind.open({ jobs, flags, limits })
   return {
-    judge(request, signal) {
+    judge(request, signal, began) {
       const given = kind.schema.safeParse(request)
-      if (given.success) return judge.judge(given.data, signal)
+      if (given.success) return judge.judge(given.data, signal, began)
       const issue = given.error.issues[0]!
       const message = `${name}: case: ${issue.path.join('.') || '(value)'}: ${issue.message}`
       return { outcome: 'failed', code: 'RECORD_INVALID', message, retryable: false }

@@ -39,12 +39,14 @@ export class CodeJudge implements CaseJudge<CodeCase> {
     this.#partial = partial
   }
 
-  async judge(given: CodeCase, signal: AbortSignal): Promise<Verdict> {
+  async judge(given: CodeCase, signal: AbortSignal, began?: () => void): Promise<Verdict> {
     if (given.code.trim() === '') return { outcome: 'unparsable', score: 0, detail: { reason: 'empty' } }
     const failures: Failure[] = []
+    let runs = 0
+    const first = () => runs++ === 0 && began?.()
     try {
       for (const { program, tests } of plan(given, this.#partial)) {
-        failures.push(...failuresOf(given.tests, tests, await this.#sandbox.run(program, signal)))
+        failures.push(...failuresOf(given.tests, tests, await this.#sandbox.run(program, signal, first)))
         if (failures.length > 0 && !this.#partial) break
       }
     } catch (error) {

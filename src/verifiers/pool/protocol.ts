@@ -3,7 +3,8 @@ import type { Verdict } from '../../../streams/ports.ts'
 /** Judges requests one after the other, in a process of its own. */
 export interface Judge extends Partial<AsyncDisposable> {
   /** May be slow, hang or crash: the pool sees to it. */
-  judge(request: unknown, signal: AbortSignal): Verdict | Promise<Verdict>
+  /** @param began called once no more is waited for, where a judge has calls wait */
+  judge(request: unknown, signal: AbortSignal, began?: () => void): Verdict | Promise<Verdict>
 }
 
 /** Where a judge comes from: what a module exports under a name, called with the options. */

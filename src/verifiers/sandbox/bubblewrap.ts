@@ -57,9 +57,12 @@ class BubblewrapSandbox implements Sandbox {
     this.#limits = limits
   }
 
-  run(program: Program, signal: AbortSignal): Promise<Execution> {
+  run(program: Program, signal: AbortSignal, began?: () => void): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
-    return this.#turns.hold(both, (place) => this.#once(program, place, both))
+    return this.#turns.hold(both, (place) => {
+      began?.()
+      return this.#once(program, place, both)
+    })
   }
 
   async #once(program: Program, place: Place, signal: AbortSignal): Promise<Execution> {

@@ -23,14 +23,14 @@ export class CompilingSandbox implements Sandbox {
     this.#options = options
   }
 
-  async run(program: Program, signal: AbortSignal): Promise<Execution> {
+  async run(program: Program, signal: AbortSignal, began?: () => void): Promise<Execution> {
     if (program.language !== 'typescript' || !(this.#options.strict || program.syntax === 'recover')) {
-      return this.#inner.run(program, signal)
+      return this.#inner.run(program, signal, began)
     }
     this.#compilers ??= new ProcessPool({ ...this.#options, engineFor: compilerOf })
     const made = await this.#compilers.run(program, signal)
     if (made.end !== 'completed') return { ...made, stdout: '' }
-    return this.#inner.run(compiled(program, made), signal)
+    return this.#inner.run(compiled(program, made), signal, began)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

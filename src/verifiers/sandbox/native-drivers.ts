@@ -47,7 +47,7 @@ def run():
         clean = error.code is None or error.code is False or (type(error.code) is int and error.code == 0)
         lines = [tb.tb_lineno for tb in walk(error.__traceback__) if tb.tb_frame.f_code.co_filename == '<program>']
         if not (clean and (not program['steps'] if tests is None else lines and all(line > own for line in lines))):
-            finish('exit', error=dict(name='SystemExit', message='0' if clean else '1'))
+            finish('exit', error=dict(name='SystemExit', message='0' if clean else str(error.code)[:20] if type(error.code) is int else '1'))
     except MemoryError as error:
         finish('memory', error=describe(error))
     except BaseException as error:

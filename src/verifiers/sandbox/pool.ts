@@ -53,12 +53,13 @@ class Slot {
     return ready
   }
 
-  async run(program: Program, engine: Engine, signal: AbortSignal): Promise<Execution> {
+  async run(program: Program, engine: Engine, signal: AbortSignal, began?: () => void): Promise<Execution> {
     // A child that dies under a program may have been killed from outside: the program is the reason only if it does so again.
     let last: ChildEnd | undefined
     for (let attempt = 0; attempt < 2; attempt++) {
       const ready = await this.warm(engine)
       signal.throwIfAborted()
+      began?.()
       const ended = await this.#once(ready, engine, program, signal)
       if (ended.kind === 'execution') return ended.execution
       last = ended.end
@@ -149,9 +150,9 @@ export class ProcessPool implements Sandbox {
     await Promise.all(this.#all.map((slot) => slot.warm(engine)))
   }
 
-  run(program: Program, signal: AbortSignal): Promise<Execution> {
+  run(program: Program, signal: AbortSignal, began?: () => void): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
-    return this.#slots.hold(both, (slot) => slot.run(program, this.#engineFor(program), both))
+    return this.#slots.hold(both, (slot) => slot.run(program, this.#engineFor(program), both, began))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -74,9 +74,12 @@ class RemoteSandbox implements Sandbox {
     this.#turns = places(options.jobs)
   }
 
-  run(program: Program, signal: AbortSignal): Promise<Execution> {
+  run(program: Program, signal: AbortSignal, began?: () => void): Promise<Execution> {
     const both = AbortSignal.any([signal, this.#closing.signal])
-    return this.#turns.hold(both, () => this.#once(program, both))
+    return this.#turns.hold(both, () => {
+      began?.()
+      return this.#once(program, both)
+    })
   }
 
   async #once(program: Program, signal: AbortSignal): Promise<Execution> {

@@ -69,7 +69,8 @@ export interface Execution {
  * (`VERIFIER_FAILED`, retryable) or the signal aborted. Any number of calls may wait.
  */
 export interface Sandbox extends AsyncDisposable {
-  run(program: Program, signal: AbortSignal): Promise<Execution>
+  /** @param began called when the program is handed to an interpreter that has started */
+  run(program: Program, signal: AbortSignal, began?: () => void): Promise<Execution>
 }
 
 export interface SandboxLimits {

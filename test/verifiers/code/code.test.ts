@@ -208,3 +208,24 @@ describe('TypeScript that is none', () => {
     expect(await typescript(unclosed)).toMatchObject({ score: 1 })
   })
 })
+
+it('says when it begins with a program, not while that waits for another', async () => {
+  const began: string[] = []
+  const off = new AbortController()
+  const tests = [{ program: '' }]
+  const endless = new Promise<void>((begun) => {
+    const first = given({ code: 'while True: pass\n', tests, timeoutMs: 60_000 })
+    judge
+      .judge(first, off.signal, () => {
+        began.push('first')
+        begun()
+      })
+      .catch(() => began.push('first is off'))
+  })
+  const second = judge.judge(given({ code: double, tests }), signal, () => began.push('second'))
+  await endless
+  expect(began).toEqual(['first'])
+  off.abort()
+  expect(await second).toMatchObject({ score: 1 })
+  expect(began.sort()).toEqual(['first', 'first is off', 'second'])
+})

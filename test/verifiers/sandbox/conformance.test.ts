@@ -129,6 +129,18 @@ describe.each(sandboxes)('$name', ({ name, server }) => {
   })
 
   it.concurrent.each([
+    ['3', '3'],
+    ['-1', '-1'],
+    ['10 ** 30', '10000000000000000000'],
+    ["'words'", '1'],
+    ['True', '1'],
+    ['None', '0'],
+  ])('tells the code of sys.exit(%s)', async (given, code) => {
+    const ran = await sandbox.run(program('python', `import sys\nsys.exit(${given})`, { tests: '' }), signal)
+    expect(ran).toMatchObject({ end: 'exit', error: { name: 'SystemExit', message: code } })
+  })
+
+  it.concurrent.each([
     ['Promise.reject(new Error("left alone")); 1', 'error', 'left alone'],
     ['(async () => { await 1; throw new TypeError("late") })(); 1', 'error', 'late'],
     ['setTimeout(() => { Promise.reject(new Error("at last")) }, 5); 1', 'error', 'at last'],

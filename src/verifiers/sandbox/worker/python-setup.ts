@@ -73,9 +73,10 @@ def _frames(error):
         tb = tb.tb_next
     return ','.join(lines)
 
-def _exit_code(error):
+def _exit_code(error, _str=str):
     code = error.code
-    return '0' if code is None or (type(code) is int and code == 0) or code is False else '1'
+    if code is None or code is False: return '0'
+    return _str(code)[:20] if type(code) is int else '1'
 
 os.environ.clear()
 os.environ.update(HOME='/home/pyodide', PATH='/', LANG='C.UTF-8')
