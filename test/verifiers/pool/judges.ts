@@ -18,6 +18,9 @@ export function misbehaving(): Judge {
           return score(1, process.env[value as string] ?? null)
         case 'sleep':
           return new Promise((resolve) => setTimeout(() => resolve(score(1)), value as number))
+        case 'then-block':
+          setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, value as number), 1)
+          return score(1)
         case 'polite':
           return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
         case 'forever':

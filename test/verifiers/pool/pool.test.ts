@@ -241,3 +241,21 @@ test('closing ends the processes and answers what waits', async () => {
 test('a size that is none is refused', () => {
   expect(() => poolOf(0)).toThrow('pool: expected a size of at least 1, got 0')
 })
+
+test('the time limit of a request begins when its process begins with it', async () => {
+  await using pool = poolOf(1, { limits: { wallMs: 200 } })
+  const score = { outcome: 'score', score: 1 }
+  expect((await pool.submit(['then-block', 600])).verdict).toEqual(score)
+  // The process gets it while it stands still.
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect((await pool.submit(['score', 1])).verdict).toEqual(score)
+  expect(pool.restarts).toBe(0)
+})
+
+test('a process that never gets to its next request is replaced', async () => {
+  await using pool = poolOf(1, { limits: { wallMs: 200 } })
+  await pool.submit(['then-block', 60_000])
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect((await pool.submit(['score', 1])).verdict).toEqual({ outcome: 'score', score: 1 })
+  expect(pool.restarts).toBe(1)
+})
