@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Database, open, type RootDatabase } from 'lmdb'
-import { CascadeError } from '../../../topics/errors.ts'
+import { CascadeError, isCascadeError } from '../../../topics/errors.ts'
 import { checkDatabaseFile } from './database-file.ts'
 import { WriteGate, whileNoneOpens, whileNoneWrites } from './gate.ts'
 import { errorCode } from './process-identity.ts'
@@ -86,13 +86,21 @@ export async function openEnvironment(options: EnvironmentOptions): Promise<Envi
 async function release(path: string): Promise<void> {
   const entry = shared.get(path)!
   if (--entry.users > 0) return
-  entry.closed = closeDatabase(await entry.environment).finally(() => shared.delete(path))
+  // At once: who opens from now on waits for it.
+  entry.closed = entry.environment.then(closeDatabase).finally(() => shared.delete(path))
   await entry.closed
 }
 
 async function closeDatabase({ path, root, gate }: Environment): Promise<void> {
-  await whileNoneOpens(path, () => root.close())
-  gate?.[Symbol.dispose]()
+  try {
+    await whileNoneOpens(path, () => root.close())
+  } catch (error) {
+    if (!isCascadeError(error, 'LOG_BUSY')) throw error
+    // Left open, it would be opened twice. The stopped process may find no mutexes, and fails then.
+    await root.close()
+  } finally {
+    gate?.[Symbol.dispose]()
+  }
 }
 
 async function openDatabase(
@@ -103,6 +111,7 @@ async function openDatabase(
   const file = join(path, dataFile)
   const readOnly = options.mode === 'read'
   const complete = existsSync(join(path, markerFile))
+  let gate: WriteGate | undefined
   try {
     if (complete) checkDatabaseFile(file, !readOnly)
     const root = await whileNoneWrites(path, () =>
@@ -119,9 +128,7 @@ async function openDatabase(
         keyEncoding: 'binary',
       }),
     )
-    const gate = readOnly
-      ? undefined
-      : new WriteGate(path, options.warn ?? ((error) => process.emitWarning(error)))
+    if (!readOnly) gate = new WriteGate(path, options.warn ?? ((error) => process.emitWarning(error)))
     const { log, writer } = gate ? await gate.hold(() => tablesOf(root)) : tablesOf(root)
     if (!complete) {
       writeDurably(join(path, markerFile), marker)
@@ -129,6 +136,7 @@ async function openDatabase(
     }
     return { path, root, log, writer, space: new Space(file, root), gate, close }
   } catch (error) {
+    gate?.[Symbol.dispose]()
     throw mapped(error, path)
   }
 }

@@ -69,35 +69,24 @@ export class WriteGate implements Disposable {
 
   /** Runs `write` while no process opens the database. */
   async hold<R>(write: () => R | Promise<R>): Promise<R> {
-    await this.#enter()
-    try {
-      return await write()
-    } finally {
-      this.#leave()
+    for (let told = false, began = performance.now(); ; await setTimeout(1)) {
+      if (this.#holders++ === 0) writeSync(this.#file, busy, 0, 1, 0)
+      try {
+        const [opener] = living(this.#dir, 'opener')
+        if (!opener) return await write()
+        if (!told && performance.now() - began > patienceMs) {
+          this.#warn(stuck(this.#dir, opener.pid, 'opened or closed the log'))
+          told = true
+        }
+      } finally {
+        if (--this.#holders === 0) writeSync(this.#file, free, 0, 1, 0)
+      }
     }
   }
 
   [Symbol.dispose](): void {
     closeSync(this.#file)
     rmSync(this.#place, { force: true })
-  }
-
-  async #enter(): Promise<void> {
-    for (let told = false, began = performance.now(); ; ) {
-      if (this.#holders++ === 0) writeSync(this.#file, busy, 0, 1, 0)
-      const [opener] = living(this.#dir, 'opener')
-      if (!opener) return
-      this.#leave()
-      if (!told && performance.now() - began > patienceMs) {
-        this.#warn(stuck(this.#dir, opener.pid, 'opened or closed the log'))
-        told = true
-      }
-      await setTimeout(1)
-    }
-  }
-
-  #leave(): void {
-    if (--this.#holders === 0) writeSync(this.#file, free, 0, 1, 0)
   }
 }
 
@@ -160,7 +149,7 @@ function placeOf(dir: string, side: Side): string {
   return join(gate, [side, process.pid, started, inode(gate), randomBytes(6).toString('hex')].join('.'))
 }
 
-/** Those of one side whose processes live; what dead ones left is removed. */
+/** Those of one side whose processes live; what dead ones left is removed where it can be. */
 function living(dir: string, side: Side): { pid: number; path: string }[] {
   const gate = join(dir, folder)
   const found: { pid: number; path: string }[] = []
@@ -170,9 +159,18 @@ function living(dir: string, side: Side): { pid: number; path: string }[] {
     const [, pid, started, at] = name.split('.')
     if (at === inode(gate) && digest(processStart(Number(pid))) === started)
       found.push({ pid: Number(pid), path })
-    else rmSync(path, { force: true })
+    else removeLeftover(path)
   }
   return found
+}
+
+/** It stops nobody where it stays, as in a folder that can only be read. */
+function removeLeftover(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error
+  }
 }
 
 function namesIn(gate: string): string[] {

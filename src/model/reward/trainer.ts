@@ -4,6 +4,7 @@ import type { AdamOptions } from '../graph/adamw.ts'
 import { type PairStatName, pairGradients, pairStatNames, rewardGraph } from '../graph/reward-graph.ts'
 import { accumulateGraph, applyGraph, updateGraph } from '../graph/update-graph.ts'
 import { Optimizer } from '../train/optimizer.ts'
+import { reported } from '../train/result.ts'
 import { LazySessions, type SessionOptions, scalar, type Tensors, vector } from '../train/sessions.ts'
 import type { TrainState } from '../train/state.ts'
 import type { TensorMap } from '../weights/init.ts'
@@ -136,8 +137,7 @@ export class RewardTrainer {
 
 /** The result of a step from what its runs report. */
 function summarize(results: readonly Tensors[], pairs: number): PairResult {
-  const values = (name: PairStatName | 'grad_norm') =>
-    results.flatMap((r) => (r[name] ? [Number((r[name].data as Float32Array)[0])] : []))
+  const values = (name: PairStatName | 'grad_norm') => reported(results, name)
   const sum = (name: PairStatName) => values(name).reduce((a, b) => a + b, 0)
   return {
     loss: sum('loss'),

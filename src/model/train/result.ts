@@ -21,10 +21,14 @@ export interface StepResult {
   tokens: number
 }
 
+/** A number from each of the runs that report it. */
+export function reported(results: readonly Tensors[], name: string): number[] {
+  return results.flatMap((r) => (r[name] ? [Number((r[name].data as Float32Array)[0])] : []))
+}
+
 /** The result of a step from what its runs report; sums over its micro-batches. */
 export function summarize(results: readonly Tensors[], tokens: number): StepResult {
-  const values = (name: StatName | 'grad_norm') =>
-    results.flatMap((r) => (r[name] ? [Number((r[name].data as Float32Array)[0])] : []))
+  const values = (name: StatName | 'grad_norm') => reported(results, name)
   const sum = (name: StatName) => values(name).reduce((a, b) => a + b, 0)
   return {
     loss: sum('loss'),

@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
@@ -118,6 +118,30 @@ test('what a killed process or a copied folder left stops nobody, and goes', asy
   await using log = await append(folder.path)
   await appendIds(log, [0])
   expect(readdirSync(join(folder.path, 'gate'))).toEqual([expect.stringContaining(`writer.${process.pid}.`)])
+})
+
+test('what is left and cannot be removed stops nobody', async () => {
+  const { folder, gate, inside } = gated()
+  using _folder = folder
+  for (const side of ['writer', 'opener']) mkdirSync(join(folder.path, 'gate', `${side}.0.dead.0.0`))
+  expect(await gate.hold(() => 1)).toBe(1)
+  expect(await whileNoneWrites(folder.path, () => 2)).toBe(2)
+  gate[Symbol.dispose]()
+  expect(inside()).toHaveLength(2)
+})
+
+test('a log that is opened while this process closes it is opened after that', async () => {
+  using folder = temporaryFolder()
+  const log = await append(folder.path)
+  await appendIds(log, range(0, 3))
+  await log.close()
+  const first = await read(folder.path)
+  const closing = first.close()
+  const second = await read(folder.path)
+  expect(await ids(second)).toEqual(range(0, 3))
+  await closing
+  expect(await ids(second)).toEqual(range(0, 3))
+  await second.close()
 })
 
 test('a log is opened, and written, behind the gate', async () => {
