@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type EmbeddedLog, openLog } from '../src/log/index.ts'
 import { follow } from '../streams/follow.ts'
 import { childrenOf, statusOf } from '../test/processes.ts'
-import { rewards, rollouts } from '../topics/index.ts'
+import { deadLetters, rewards, rollouts } from '../topics/index.ts'
 import type { Figure } from './figure.ts'
 import { type Fault, isFaulty, scoreOf } from './workloads/faulty-verifier.ts'
 
@@ -167,17 +167,35 @@ async function checked(log: EmbeddedLog, every: number): Promise<Pick<Loaded, 'f
   })
   const latencies: number[] = []
   let faults = 0
-  await follow(log, rewards(domain), read, ({ value: { id, kind, score, reason, step, rewards: parts } }) => {
-    const bad = isFaulty(id, every)
-    if (bad ? kind !== 'member-lost' : score !== right.get(id)) {
-      throw new Error(`rollout ${id}: expected ${bad ? 'no score' : right.get(id)}, got ${score} (${reason})`)
-    }
-    right.delete(id)
-    if (bad) faults += 1
-    else if (step > warmUp) latencies.push(parts[0]!.latencyMs)
-  })
+  await follow(
+    log,
+    rewards(domain),
+    read,
+    async ({ value: { id, kind, score, reason, step, rewards: parts } }) => {
+      const bad = isFaulty(id, every)
+      if (bad ? kind !== 'member-lost' : score !== right.get(id)) {
+        throw new Error(
+          `${await whyOf(log, id)}rollout ${id}: expected ${bad ? 'no score' : right.get(id)}, got ${score} (${reason})`,
+        )
+      }
+      right.delete(id)
+      if (bad) faults += 1
+      else if (step > warmUp) latencies.push(parts[0]!.latencyMs)
+    },
+  )
   const sorted = latencies.toSorted((a, b) => a - b)
   return { faults, p99: sorted[Math.floor(sorted.length * 0.99)]! }
+}
+
+/** What the dead letter of a rollout says of it. */
+async function whyOf(log: EmbeddedLog, id: string): Promise<string> {
+  let why = ''
+  const { signal } = new AbortController()
+  await follow(log, deadLetters(rollouts(domain).name), { from: 0, until: 'end', signal }, ({ value }) => {
+    const { raw, ...rest } = value
+    if (rollouts(domain).decode(raw).id === id) why = `${JSON.stringify(rest)}: `
+  })
+  return why
 }
 
 /** Processes of the verifier that is harmed. */

@@ -68,9 +68,12 @@ export class Pool implements AsyncDisposable {
     // Who does not ask whether it has started is told by the verdicts.
     this.#started.catch(() => undefined)
     for (const slot of this.#slots) slot.start()
-    this.#timer = setInterval(() => {
+    const check = () => {
+      if (this.#closed) return
       for (const slot of this.#slots) slot.check(this.#startMs)
-    }, checkMs)
+    }
+    // After what has arrived by now: where this process was busy, answers wait that came in time.
+    this.#timer = setInterval(() => setImmediate(check), checkMs)
   }
 
   /**

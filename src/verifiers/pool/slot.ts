@@ -35,6 +35,8 @@ export class Slot {
   readonly #events: SlotEvents
   #child: Child | undefined
   #ready = false
+  /** Its child has been told to end: what it still answers counts, but it gets nothing more. */
+  #ending = false
   #startedAt = 0
   /** In the order in which the child judges; answered ones leave at the front. */
   #tasks: Task[] = []
@@ -62,11 +64,12 @@ export class Slot {
   }
 
   get ready(): boolean {
-    return this.#ready
+    return this.#ready && !this.#ending
   }
 
   start(): void {
     this.#ready = false
+    this.#ending = false
     this.#begun = 0
     this.#startedAt = performance.now()
     const { memoryMb, outputBytes } = this.#limits
@@ -91,7 +94,7 @@ export class Slot {
           if (!this.#unwanted.delete(task)) this.#events.judged(ms)
           task.answer(verdict, ms)
         }
-        if (this.#tasks.length === 0) this.#events.idle(this)
+        if (this.#tasks.length === 0 && !this.#ending) this.#events.idle(this)
       },
       ended: (reason) => this.#ended(reason),
     })
@@ -109,11 +112,10 @@ export class Slot {
   check(startMs: number): void {
     const now = performance.now()
     if (!this.#ready) {
-      if (this.#child && now - this.#startedAt > startMs)
-        this.#child.kill(`could not start within ${startMs} ms`)
+      if (this.#child && now - this.#startedAt > startMs) this.#end(`could not start within ${startMs} ms`)
       return
     }
-    if (this.#tasks.length === 0) return
+    if (this.#tasks.length === 0 || this.#ending) return
     const { wallMs, cpuMs = wallMs, memoryMb } = this.#limits
     const took = now - this.#since
     if (took > stuckMs) this.#share()
@@ -126,22 +128,24 @@ export class Slot {
     }
     const current = this.#tasks[Math.max(0, this.#begun - 1)]!
     if (current.settled) {
-      if (took > abortGraceMs) this.#child!.kill('cancelled')
+      if (took > abortGraceMs) this.#end('cancelled')
       return
     }
     const begun = this.#begun > 0
     if (took > (begun ? wallMs : wallMs + beginGraceMs)) {
-      this.#child!.kill(
-        begun ? `took more than ${wallMs} ms` : `began with nothing for ${Math.round(took)} ms`,
-      )
+      this.#end(begun ? `took more than ${wallMs} ms` : `began with nothing for ${Math.round(took)} ms`)
       return
     }
     const usage = usageOf(this.#child!.pid)
     if (!usage) return
     this.#usage ??= usage
-    if (usage.cpuMs - this.#usage.cpuMs > cpuMs)
-      this.#child!.kill(`took more than ${cpuMs} ms of processor time`)
-    else if (usage.rssMb > memoryMb) this.#child!.kill(`out of memory at ${memoryMb} MB`)
+    if (usage.cpuMs - this.#usage.cpuMs > cpuMs) this.#end(`took more than ${cpuMs} ms of processor time`)
+    else if (usage.rssMb > memoryMb) this.#end(`out of memory at ${memoryMb} MB`)
+  }
+
+  #end(reason: string): void {
+    this.#ending = true
+    this.#child!.kill(reason)
   }
 
   #share(): void {
@@ -161,7 +165,7 @@ export class Slot {
   }
 
   kill(): void {
-    this.#child?.kill('closed')
+    if (this.#child) this.#end('closed')
   }
 
   #ended(reason: string): void {

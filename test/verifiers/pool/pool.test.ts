@@ -39,6 +39,18 @@ test('a signal that outlives its requests keeps nothing of them', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([])
 })
 
+test('a process whose answer came in time is kept, though this one was too busy to read it', async () => {
+  await using pool = poolOf(2, { limits: { wallMs: 300 } })
+  await scoreOf(pool, 0)
+  const slow = [pool.submit(['sleep', 100]), pool.submit(['sleep', 100])]
+  await new Promise((resolve) => setTimeout(resolve, 60))
+  // Just before timers are looked at, which is before messages are.
+  setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700))
+  for (const { verdict } of await Promise.all(slow)) expect(verdict.outcome).toBe('score')
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect(pool.restarts).toBe(0)
+})
+
 test('a process sees no variable that it has no use for', async () => {
   process.env.POOL_TEST_SECRET = 'hidden'
   await using pool = poolOf(1)
