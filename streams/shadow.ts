@@ -27,6 +27,8 @@ export interface Candidates {
   candidate(name: string): Candidate | undefined
   /** Those that are staged now, of every verifier. */
   staged(): readonly Candidate[]
+  /** Calls back after every change of a candidate or its rule, until the signal aborts. */
+  onChange(callback: () => void, signal: AbortSignal): void
 }
 
 /** Milliseconds that a change may have been recorded before this process knows of it. */
@@ -78,6 +80,12 @@ class Shadowing {
     await follow(this.#log, shadows(this.#domain), { ...read, until: 'end' }, ({ value }) =>
       this.#fold(value),
     )
+    // A rule may come, or be found by a restart, when enough is judged already and nothing more will be.
+    const decideAll = () => {
+      for (const { verifier } of this.#options.candidates.staged()) this.#decide(verifier.name)
+    }
+    this.#options.candidates.onChange(decideAll, signal)
+    decideAll()
     const topic = rewards(this.#domain)
     let next = await this.#begin(topic.name)
     for (;;) {

@@ -51,17 +51,21 @@ function verifierOf(verify: (index: number) => Verdict): Verifier {
 
 interface Started {
   asked: [string, VerifierAsked][]
+  /** Tells that the candidate or its rule is another one. */
+  changed(): void
   stop(): Promise<void>
 }
 
 function started(log: MemoryLog, candidate: () => Candidate | undefined, now = 0): Started {
   const stop = new AbortController()
   const asked: [string, VerifierAsked][] = []
+  const callbacks = new Set<() => void>()
   const running = runShadow(log, {
     domains: [domain],
     candidates: {
       candidate: (name) => (name === 'sum' ? candidate() : undefined),
       staged: () => [candidate()].filter((c) => c !== undefined),
+      onChange: (callback) => void callbacks.add(callback),
     },
     clock: { now: () => now },
     ask: (id, a) => void asked.push([id, a]),
@@ -71,6 +75,9 @@ function started(log: MemoryLog, candidate: () => Candidate | undefined, now = 0
   })
   return {
     asked,
+    changed: () => {
+      for (const callback of callbacks) callback()
+    },
     stop: () => {
       stop.abort()
       return running
@@ -152,6 +159,25 @@ test.each([
   expect(running.asked).toEqual([
     [`${action}-c`, { action, reason, name: 'sum', version: '2', codeHash: 'h2' }],
   ])
+})
+
+test('a rule that comes when enough is judged is decided at once, and by a restart', async () => {
+  const log = new MemoryLog()
+  let rule: Candidate['rule']
+  const candidate = () => ({ verifier: verifierOf(() => one), change: 'c', since: 0, rule })
+  const running = started(log, candidate)
+  for (const index of [0, 1]) await rewarded(log, 'a', index, 1)
+  await until(async () => (await recorded(log)).length === 2)
+  rule = { after: 2, maxFlips: 0, maxErrors: 0 }
+  running.changed()
+  running.changed()
+  await running.stop()
+  const again = started(log, candidate)
+  await until(async () => again.asked.length > 0)
+  await again.stop()
+  const ids = [running.asked, again.asked].map((asked) => asked.map(([id]) => id))
+  expect(ids).toEqual([['promote-c'], ['promote-c']])
+  expect(await recorded(log)).toHaveLength(2)
 })
 
 test('a candidate with too many errors is withdrawn', async () => {

@@ -54,7 +54,7 @@ function caseOf<C extends Case>(
   { labelField, responseField = 'response' }: { labelField?: string; responseField?: string },
 ): C {
   const { prompt, label, id, response, ...rest } = request
-  const fields = labelField === undefined ? objectOf(label) : { [labelField]: label }
+  const fields = labelField === undefined ? objectOf(label) : labelOf(label, labelField)
   const given = { id: String(id ?? '0'), ...fields, ...rest, [responseField]: response }
   let parsed = kind.schema.safeParse(prompt === undefined ? given : { prompt, ...given })
   if (!parsed.success && prompt !== undefined && refusesPrompt(parsed.error)) {
@@ -63,6 +63,12 @@ function caseOf<C extends Case>(
   if (parsed.success) return parsed.data
   const { path, message } = parsed.error.issues[0]!
   throw new CascadeError('RECORD_INVALID', `${kind.name} case: ${path.join('.') || '(value)'}: ${message}`)
+}
+
+/** A label that stands for one field, as a run's ground truth may: the value, a number for its text, or an object that has the field. */
+function labelOf(label: unknown, field: string): object {
+  if (typeof label === 'object' && label !== null && !Array.isArray(label)) return label
+  return { [field]: typeof label === 'number' ? String(label) : label }
 }
 
 function refusesPrompt({ issues }: z.ZodError): boolean {

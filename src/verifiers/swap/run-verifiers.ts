@@ -31,6 +31,7 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
   /** Timestamps of changes that staged a version, by their id. */
   readonly #since = new Map<string, number>()
   readonly #fence = new Fence()
+  readonly #callbacks = new Set<() => void>()
   #next = 0
 
   private constructor(options: RunVerifiersOptions) {
@@ -83,6 +84,11 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
     return [...this.#versions.names].map((name) => this.candidate(name)).filter((c) => c !== undefined)
   }
 
+  onChange(callback: () => void, signal: AbortSignal): void {
+    this.#callbacks.add(callback)
+    signal.addEventListener('abort', () => this.#callbacks.delete(callback), { once: true })
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const all = [this.#options.initial, ...this.#loaded.values()]
     await Promise.all(all.map(async (v) => v[Symbol.asyncDispose]?.()))
@@ -101,6 +107,7 @@ export class RunVerifiers implements Verifiers, Candidates, AsyncDisposable {
       held.add(active.at(-1)?.codeHash).add(staged?.codeHash)
     }
     for (const [hash, verifier] of this.#loaded) verifier.hold(held.has(hash))
+    for (const callback of this.#callbacks) callback()
   }
 
   async #load(codeHash: string): Promise<void> {

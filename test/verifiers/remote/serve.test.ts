@@ -158,6 +158,17 @@ describe('a kind of cases', () => {
     expect(refused.status).toBe(400)
     expect(await refused.json()).toMatchObject({ error: expect.stringContaining('echo case: prompt') })
   })
+
+  test.each([
+    ['a text', '3'],
+    ['a number, as a ground truth may be', 3],
+    ['an object with that field', { answer: '3' }],
+  ])('its label is %s', async (_, label) => {
+    const schema = z.strictObject({ id: z.string(), response: z.string(), answer: z.string() })
+    const { url } = await serve(await servedKind({ ...kind, schema }, { ...options, labelField: 'answer' }))
+    const answered = await post(url, { response: '3', label })
+    expect([answered.status, await answered.json()]).toEqual([200, 1])
+  })
 })
 
 describe('refuses', () => {
