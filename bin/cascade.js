@@ -25,6 +25,8 @@ else {
 async function start(root, extension) {
   // Up to Node 20 an AbortSignal warns of its eleventh listener; a run has one for each operator.
   if (Number.parseInt(process.versions.node, 10) < 22) setMaxListeners(0)
+  // Where Node keeps compiled code by default: a second start, and every process that judges, need not strip types again.
+  module.enableCompileCache?.()
   // A config imports `cascade-rl` from wherever it lies and gets the package that runs it.
   module.registerHooks?.({
     resolve: (specifier, context, next) =>

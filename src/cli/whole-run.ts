@@ -2,6 +2,7 @@ import { readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CascadeError } from '../../topics/index.ts'
 import { syncFolder } from '../sync-folder.ts'
+import { reasonOf } from './output/reason.ts'
 import { refuseExisting } from './run-folder.ts'
 
 /**
@@ -21,7 +22,7 @@ export async function wholeRun<T>(dir: string, write: (partial: string) => Promi
     await rename(partial, dir).catch((cause: unknown) => {
       throw new CascadeError(
         'RUN_DIR_UNUSABLE',
-        `${dir}: expected a folder that is empty or not there, got ${String(cause)}`,
+        `${dir}: expected a folder that is empty or not there, got ${reasonOf(cause)}`,
         { cause },
       )
     })

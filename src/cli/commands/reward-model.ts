@@ -19,6 +19,7 @@ import { writeFolder } from '../../write-folder.ts'
 import type { Context, Register } from '../command.ts'
 import { percent, range, rounded } from '../output/format.ts'
 import { print } from '../output/print.ts'
+import { reasonOf } from '../output/reason.ts'
 import { longerIsBetter, readPairs, type SplitPairs, splitPairs } from '../reward-model/pairs.ts'
 import { TrainingProgress } from '../reward-model/training-progress.ts'
 
@@ -130,7 +131,7 @@ async function train(flags: Flags, context: Context): Promise<void> {
     await mkdir(parent, { recursive: true })
     await writeFolder(out, join(parent, `.tmp-${basename(out)}-${process.pid}`), files)
   } catch (cause) {
-    throw new CascadeError('USAGE', `--out: ${out}: cannot write the model: ${String(cause)}`, { cause })
+    throw new CascadeError('USAGE', `--out: ${out}: cannot write the model: ${reasonOf(cause)}`, { cause })
   }
   const { hash } = await readRewardModel(out)
   const result = summary(flags, trained, heldOut)

@@ -10,6 +10,7 @@ import type { Context } from '../command.ts'
 import { CommandQueue, merged, receivedCommands } from '../control-inbox.ts'
 import { logFolder } from '../open-run.ts'
 import type { Progress } from '../output/progress.ts'
+import { reasonOf } from '../output/reason.ts'
 import { computeReport, type Report, writeReportFiles } from '../report/index.ts'
 import type { Manifest } from '../run-folder.ts'
 import { assemble, clock, windowOf } from './assemble.ts'
@@ -42,7 +43,7 @@ export async function runCascade(
       end = await train(log, options)
     } catch (error) {
       await report(log, dir, manifest).catch((cause: unknown) =>
-        options.progress.note(`the report could not be written: ${String(cause)}`),
+        options.progress.note(`the report could not be written: ${reasonOf(cause)}`),
       )
       throw error
     }

@@ -1,4 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { type FromChild, marksFd, type Target, type ToChild } from './protocol.ts'
 
@@ -17,6 +19,9 @@ const keptError = 2_000
 /** What a child sees of the environment: enough for the runtime to start, no secret. */
 const passedOn = ['PATH', 'HOME', 'LANG', 'TZ', 'TMPDIR', 'SystemRoot'] as const
 
+/** Where a child finds its code without types and compiled, which is most of the work of a start: children are killed too often to start slowly. */
+const compiled = () => process.env.NODE_COMPILE_CACHE ?? join(tmpdir(), 'node-compile-cache')
+
 /** A process that judges. It leads a process group, so that what it has started ends with it. */
 export class Child {
   readonly #process: ChildProcess
@@ -30,9 +35,12 @@ export class Child {
       serialization: 'advanced',
       detached: process.platform !== 'win32',
       execArgv: [`--max-old-space-size=${memoryMb}`, '--no-warnings'],
-      env: Object.fromEntries(
-        passedOn.flatMap((k) => (process.env[k] === undefined ? [] : [[k, process.env[k]]])),
-      ),
+      env: {
+        ...Object.fromEntries(
+          passedOn.flatMap((k) => (process.env[k] === undefined ? [] : [[k, process.env[k]]])),
+        ),
+        NODE_COMPILE_CACHE: compiled(),
+      },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc', 'pipe'],
     })
     this.#process.stderr!.on('data', (text: Buffer) => {

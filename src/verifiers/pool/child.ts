@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import * as module from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type { Verdict } from '../../../streams/ports.ts'
 import { type FromChild, type Judge, marksFd, type Target, type ToChild } from './protocol.ts'
@@ -44,14 +45,16 @@ process.on('disconnect', () => process.exit(0))
 async function open(target: Target, bytes: number): Promise<void> {
   outputBytes = bytes
   try {
-    const module: Record<string, unknown> = await import(target.module)
-    const make = module[target.name]
+    const given: Record<string, unknown> = await import(target.module)
+    const make = given[target.name]
     if (typeof make !== 'function') {
       throw new Error(`expected it to export a function ${target.name}, got ${typeof make}`)
     }
     judge = (await make(target.options)) as Judge
     if (typeof judge?.judge !== 'function') throw new Error('expected an object with a function judge')
     send({ kind: 'opened' })
+    // At once: Node writes it at an end of its own accord, and few children have one.
+    module.flushCompileCache?.()
   } catch (error) {
     send({ kind: 'refused', message: reason(error) })
   }

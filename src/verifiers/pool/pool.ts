@@ -17,6 +17,8 @@ export interface PoolOptions {
 
 /** Limits are looked at this often, in milliseconds: they are exceeded by so much at most. */
 const checkMs = 50
+/** What takes this thread longer than so many milliseconds holds up what it reads. */
+const busyMs = 20
 /** A child gets at once what takes it about so many milliseconds, as requests have taken so far: it asks seldom, and hoards nothing. */
 const chunkMs = 10
 /** Weight of the latest request in the mean of what they take. */
@@ -68,12 +70,7 @@ export class Pool implements AsyncDisposable {
     // Who does not ask whether it has started is told by the verdicts.
     this.#started.catch(() => undefined)
     for (const slot of this.#slots) slot.start()
-    const check = () => {
-      if (this.#closed) return
-      for (const slot of this.#slots) slot.check(this.#startMs)
-    }
-    // After what has arrived by now: where this process was busy, answers wait that came in time.
-    this.#timer = setInterval(() => setImmediate(check), checkMs)
+    this.#timer = setInterval(() => this.#afterReading(performance.now()), checkMs)
   }
 
   /**
@@ -126,6 +123,16 @@ export class Pool implements AsyncDisposable {
     for (const slot of this.#slots) slot.kill()
     this.#checkClosed()
     await closed
+  }
+
+  /** Looks at the limits once what has arrived by `since` is read: while this process was busy, answers wait that came in time. */
+  #afterReading(since: number): void {
+    setImmediate(() => {
+      if (this.#closed) return
+      const now = performance.now()
+      if (now - since > busyMs) this.#afterReading(now)
+      else for (const slot of this.#slots) slot.check(this.#startMs)
+    })
   }
 
   #newSlot(): Slot {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { getEventListeners, once } from 'node:events'
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -49,6 +49,19 @@ test('a process whose answer came in time is kept, though this one was too busy 
   for (const { verdict } of await Promise.all(slow)) expect(verdict.outcome).toBe('score')
   await new Promise((resolve) => setTimeout(resolve, 200))
   expect(pool.restarts).toBe(0)
+})
+
+test('what a process has compiled is there for the next one, though it is killed', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cascade-compiled-'))
+  process.env.NODE_COMPILE_CACHE = folder
+  try {
+    await using pool = poolOf(1)
+    await scoreOf(pool, 1)
+    await until(() => readdirSync(folder, { recursive: true }).length > 1)
+  } finally {
+    delete process.env.NODE_COMPILE_CACHE
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a process sees no variable that it has no use for', async () => {

@@ -72,10 +72,10 @@ async function runScript(source: string): Promise<string> {
   }
 }
 
-/** Standard output of a plain process within 20 seconds, errors and all. */
+/** Standard output of a plain process within a minute, errors and all. */
 function output(file: string, args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'], timeout: 20_000 })
+    const child = spawn(file, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 })
     let text = ''
     child.stdout.setEncoding('utf8').on('data', (part: string) => {
       text += part

@@ -9,6 +9,7 @@ import { CheckpointStore } from '../../../update/checkpoint-store.ts'
 import { restoreSink } from '../../../update/restore.ts'
 import type { Context } from '../../command.ts'
 import { logFolder, type OpenRun } from '../../open-run.ts'
+import { reasonOf } from '../../output/reason.ts'
 import { computeReport, type Report, writeReportFiles } from '../../report/index.ts'
 import { clock, windowOf } from '../../run/assemble.ts'
 import { crashPoint } from '../../run/crash-point.ts'
@@ -53,7 +54,7 @@ export async function lead(options: LeadOptions): Promise<Report> {
   try {
     await trainOn(log, manifest, options)
   } catch (error) {
-    await report().catch((cause: unknown) => note(`the report could not be written: ${String(cause)}`))
+    await report().catch((cause: unknown) => note(`the report could not be written: ${reasonOf(cause)}`))
     throw error
   }
   return await report()
