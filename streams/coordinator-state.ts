@@ -8,6 +8,7 @@ import type {
   StageSpec,
   Update,
 } from '../topics/index.ts'
+import { lookBack, type StepFact } from './exit-rule.ts'
 import { Fence } from './fence.ts'
 import { VerifierVersions } from './verifier-versions.ts'
 
@@ -45,10 +46,16 @@ export interface StageFacts {
   /** Steps in a row that closed without an update. */
   barren: number
   drained: boolean
+  /** Why it drains, as the record says. */
+  drainReason: string | undefined
   checkpoint: Checkpoint | undefined
   evaluated: Set<string>
   ended: boolean
   startedAt: number
+  /** When the latest step was closed. */
+  closedAt: number
+  /** The latest closed steps, as many as the stage's exit rules look back at. */
+  recent: StepFact[]
 }
 
 export type CoordinatorEvent =
@@ -141,10 +148,11 @@ export class CoordinatorState {
         break
       }
       case 'batch-closed':
-        this.#closed(c)
+        this.#closed(c, timestamp)
         break
       case 'stage-drain':
         this.#of(c.stage).drained = true
+        this.#of(c.stage).drainReason = c.reason
         break
       case 'stage-end':
         this.#of(c.stage).ended = true
@@ -165,10 +173,17 @@ export class CoordinatorState {
     }
   }
 
-  #closed(c: BatchClosed): void {
+  #closed(c: BatchClosed, timestamp: number): void {
     const facts = this.#of(c.stage)
     if (c.step <= facts.closed) return
     facts.closed = c.step
+    facts.closedAt = timestamp
+    const spec = this.stages.find((s) => s.name === c.stage)
+    const kept = spec?.kind === 'rl' ? lookBack(spec) : 0
+    if (kept > 0) {
+      facts.recent.push({ reward: c.stats?.reward, truncated: c.stats?.truncated })
+      if (facts.recent.length > kept) facts.recent.shift()
+    }
     facts.settled += c.counts.admitted
     facts.admitted = Math.max(facts.admitted, facts.settled)
     facts.lastVersion = Math.max(facts.lastVersion, c.version)
@@ -231,9 +246,12 @@ function emptyFacts(): StageFacts {
     open: new Map(),
     barren: 0,
     drained: false,
+    drainReason: undefined,
     checkpoint: undefined,
     evaluated: new Set(),
     ended: false,
     startedAt: 0,
+    closedAt: 0,
+    recent: [],
   }
 }

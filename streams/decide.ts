@@ -7,6 +7,7 @@ import {
   type StageFacts,
   startStage,
 } from './coordinator-state.ts'
+import { exitReason } from './exit-rule.ts'
 
 /** What the coordinator does next. */
 export type Decision =
@@ -24,7 +25,7 @@ export type Decision =
       opens: boolean
     }
   | ({ type: 'close'; stage: RlStage; step: number } & ClosedStep)
-  | { type: 'stage-drain'; stage: string; steps: number; version: number }
+  | { type: 'stage-drain'; stage: string; steps: number; version: number; reason: string }
   | {
       type: 'stage-end'
       stage: string
@@ -60,10 +61,11 @@ export function decide(state: CoordinatorState, domains: readonly string[]): Dec
     return state.paused ? undefined : { type: 'stage-begin', stage: spec.name, index, version: state.version }
   }
   if (facts.drained) return finish(facts, spec, domains)
-  const stuck = spec.kind === 'rl' && facts.barren >= spec.patience
-  if (facts.closed >= spec.steps || stuck) {
+  // A step that was admitted is finished: whether a rule of time held when it was is not for a restart to decide anew.
+  const reason = facts.open.size === 0 ? endOf(facts, spec) : undefined
+  if (reason !== undefined) {
     return state.version >= facts.lastVersion
-      ? { type: 'stage-drain', stage: spec.name, steps: facts.closed, version: facts.lastVersion }
+      ? { type: 'stage-drain', stage: spec.name, steps: facts.closed, version: facts.lastVersion, reason }
       : undefined
   }
   return spec.kind === 'sft' ? supervise(state, facts, spec) : explore(state, facts, spec)
@@ -129,7 +131,16 @@ function finish(facts: StageFacts, spec: StageSpec, domains: readonly string[]):
     steps: facts.closed,
     version: checkpoint.version,
     checkpoint: checkpoint.id,
-    reason: facts.closed < spec.steps ? 'no signal' : 'steps',
+    reason: facts.drainReason ?? endOf(facts, spec) ?? 'steps',
     startedAt: facts.startedAt,
   }
+}
+
+/** Why no further step of a stage begins. */
+function endOf(facts: StageFacts, spec: StageSpec): string | undefined {
+  if (facts.closed >= spec.steps) return 'steps'
+  if (spec.kind !== 'rl') return undefined
+  if (facts.barren >= spec.patience) return 'no signal'
+  const seconds = (facts.closedAt - facts.startedAt) / 1000
+  return exitReason(spec, { closed: facts.closed, recent: facts.recent, seconds })
 }

@@ -74,6 +74,8 @@ export const stageDrain = z.looseObject({
   /** Steps that were closed. */
   steps: count,
   version: count,
+  /** Why no further one begins; absent in older records. */
+  reason: z.string().optional(),
 })
 
 export const stageEnd = z.looseObject({

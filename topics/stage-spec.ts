@@ -38,6 +38,22 @@ export const sftStageSchema = z.strictObject({
   batch: z.int().min(1),
 })
 
+/** When a stage ends before its last step: see `streams/exit-rule.ts`. The first rule that holds at the close of a step ends it. */
+export const exitSchema = z.strictObject({
+  /** Share of responses cut off at the length cap, mean over the window, at or under this. */
+  clipShare: finite.min(0).max(1).optional(),
+  /** Mean reward over the window less that over the window before, at or under this. */
+  plateau: finite.optional(),
+  /** Mean reward over the window, at or above this. */
+  reward: finite.optional(),
+  /** Wall time since the stage began, at or above this. */
+  seconds: finite.positive().optional(),
+  /** Steps of a mean. */
+  window: z.int().min(1).max(1000).default(10),
+  /** Steps before which no rule ends the stage. */
+  minSteps: z.int().min(1).default(1),
+})
+
 export const rlStageSchema = z.strictObject({
   kind: z.literal('rl'),
   ...common,
@@ -63,6 +79,7 @@ export const rlStageSchema = z.strictObject({
   minGroups: z.int().min(1).default(1),
   /** Steps in a row without an update after which the stage cannot go on. */
   patience: z.int().min(1).default(10),
+  exit: exitSchema.optional(),
   /** `batch`: mean over the batch's tokens. `group`: over each group's. `response`: over each response's. `constant`: over B x G x maxTokens. */
   normaliser: z.enum(['batch', 'group', 'response', 'constant']).default('batch'),
   deviation: z.enum(['population', 'sample']).default('population'),

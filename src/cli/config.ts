@@ -3,12 +3,13 @@ import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
-import { CascadeError, stageSpecSchema } from '../../topics/index.ts'
+import { CascadeError, type StageInput, stageSpecSchema } from '../../topics/index.ts'
 import { tasks as builtInTasks } from '../tasks/index.ts'
 import { fileTasksSchema } from '../tasks/schema.ts'
 import { faultsOf, knownNames, meaningOf } from '../verifiers/configured/names.ts'
 import { verifierEntriesSchema } from '../verifiers/configured/schema.ts'
 import { pinFileTasks } from './run/file-tasks.ts'
+import { expandSubStages } from './sub-stages.ts'
 
 /** The config that `cascade run` takes where it is given none. */
 export const configFile = 'cascade.config.ts'
@@ -75,7 +76,17 @@ export const configSchema = z.strictObject({
 })
 
 export type CascadeConfig = z.infer<typeof configSchema>
-export type CascadeInput = z.input<typeof configSchema>
+/** A part of a stage: what differs from it. See `sub-stages.ts`. */
+export type SubStageInput =
+  Partial<StageInput> extends infer S ? (S extends unknown ? Omit<S, 'kind'> : never) : never
+/** What a config file writes. */
+export type CascadeInput = Omit<z.input<typeof configSchema>, 'stages'> & {
+  /** In order; a stage with `subStages` stands for so many, one after the other. */
+  stages: WithSubStages<StageInput>[]
+}
+type WithSubStages<S> = S extends unknown
+  ? S | (Omit<S, 'steps'> & { steps?: number; subStages: SubStageInput[] })
+  : never
 
 /**
  * Types a config file; validation happens when it is loaded.
@@ -89,11 +100,13 @@ export function defineCascade(config: CascadeInput): CascadeInput {
 
 /** @throws `CONFIG_INVALID` naming the file, the field, what was expected and what came. */
 export function parseConfig(value: unknown, where: string): CascadeConfig {
-  const parsed = configSchema.safeParse(value)
+  const expanded = expandSubStages(value, where)
+  const parsed = configSchema.safeParse(expanded.value)
   if (!parsed.success) {
-    const fields = parsed.error.issues.map(
-      (issue) => `${path(issue.path)}: ${issue.message}${came(value, issue.path)}`,
-    )
+    const fields = parsed.error.issues.map((issue) => {
+      const at = expanded.given(issue.path)
+      return `${path(at)}: ${issue.message}${came(value, at)}`
+    })
     throw new CascadeError('CONFIG_INVALID', `${where}: ${fields.join('; ')}`)
   }
   const names = parsed.data.stages.map((s) => s.name)
@@ -105,11 +118,11 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
     if (stage.kind === 'rl' && stage.minGroups > stage.prompts) {
       throw new CascadeError(
         'CONFIG_INVALID',
-        `${where}: stages[${i}].minGroups: expected at most stages[${i}].prompts (${stage.prompts}), got ${stage.minGroups}`,
+        `${where}: ${path(expanded.given(['stages', i, 'minGroups']))}: expected at most ${path(expanded.given(['stages', i, 'prompts']))} (${stage.prompts}), got ${stage.minGroups}`,
       )
     }
   }
-  checkVerifiers(parsed.data, where)
+  checkVerifiers(parsed.data, where, (i) => path(expanded.given(['stages', i, 'verifier'])))
   checkTasks(parsed.data, where)
   const { hidden, heads, kvHeads = heads } = parsed.data.model
   // The runtime's attention kernel takes head widths that are multiples of 8.
@@ -128,14 +141,18 @@ export function parseConfig(value: unknown, where: string): CascadeConfig {
   return parsed.data
 }
 
-function checkVerifiers({ verifiers = {}, stages }: CascadeConfig, where: string): void {
+function checkVerifiers(
+  { verifiers = {}, stages }: CascadeConfig,
+  where: string,
+  fieldOf: (stage: number) => string,
+): void {
   const faults = faultsOf(verifiers).map((f) => `${path(['verifiers', ...f.path])}: ${f.message}`)
   if (faults.length > 0) throw new CascadeError('CONFIG_INVALID', `${where}: ${faults.join('; ')}`)
   for (const [i, stage] of stages.entries()) {
     if (stage.kind !== 'rl' || stage.verifier === undefined || meaningOf(stage.verifier, verifiers)) continue
     throw new CascadeError(
       'CONFIG_INVALID',
-      `${where}: stages[${i}].verifier: expected one of ${knownNames(verifiers).join(', ')}, got ${stage.verifier}`,
+      `${where}: ${fieldOf(i)}: expected one of ${knownNames(verifiers).join(', ')}, got ${stage.verifier}`,
     )
   }
 }

@@ -314,6 +314,13 @@ describe('whatever the order in which groups finish', () => {
       rlStage({ ...over, name: 'math-2', prompts: over.prompts + 1 }),
     ])
 
+  const exits = fc.constantFrom(
+    undefined,
+    { reward: 0.75, window: 1, minSteps: 1 },
+    { plateau: 0, window: 1, minSteps: 2 },
+    { clipShare: 0, window: 2, minSteps: 1 },
+  )
+
   /** A step as the rule has it: the first `prompts` kept groups, among the fewest admissions that have them. */
   function expectedSteps(stage: RlStage, fate: Fate): { admitted: number; groups: number[] }[] {
     const steps = []
@@ -376,7 +383,8 @@ describe('whatever the order in which groups finish', () => {
 
   test('a coordinator that starts anew at any moment decides what the old one would have', () => {
     fc.assert(
-      fc.property(stagesOf, fates, draws, (stages, fate, draw) => {
+      fc.property(stagesOf, exits, fates, draws, (given, exit, fate, draw) => {
+        const stages = given.map((s) => (s.kind === 'rl' && exit ? { ...s, exit } : s))
         const run = new Simulation(stages, domains, fate)
         do {
           expect(decide(run.rebuilt(draw), domains)).toEqual(decide(run.state, domains))
