@@ -40,6 +40,7 @@ test('every command is in docs/cli.md with exactly its options, and an example',
   const all = (await Promise.all(commands.map(({ name }) => leaves([name])))).flat()
   expect(all.map((words) => words.join(' '))).toEqual([
     'run',
+    'plan',
     'eval',
     'worker',
     'report',

@@ -17,6 +17,7 @@ export const commands: readonly CommandEntry[] = [
     resumable: true,
     load: () => import('./run.ts'),
   },
+  { name: 'plan', summary: 'what a run of a config would do', load: () => import('./plan.ts') },
   {
     name: 'eval',
     summary: 'score a checkpoint on the held-out prompts',

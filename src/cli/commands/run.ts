@@ -2,25 +2,22 @@ import { existsSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { InvalidArgumentError } from 'commander'
 import { CascadeError, isCascadeError } from '../../../topics/index.ts'
-import { tokenizer } from '../../model/tokenizer/index.ts'
 import { checkpointsFolder } from '../../update/checkpoint-store.ts'
-import { readFolder } from '../../update/load-checkpoint.ts'
 import { VerifierStore } from '../../verifiers/swap/store.ts'
 import { packageVersion } from '../../version.ts'
 import type { Context, Register } from '../command.ts'
-import { type CascadeConfig, configFile, hashConfig, loadConfig, parseConfig } from '../config.ts'
-import { laptop } from '../default-config.ts'
+import { configFile, hashConfig, loadConfig } from '../config.ts'
 import { logFolder, runsFolder } from '../open-run.ts'
 import { print } from '../output/print.ts'
 import { createProgress } from '../output/progress.ts'
 import { styleOf, wantsColor } from '../output/style.ts'
 import { terminalReport } from '../report/index.ts'
 import { compareProfile, engineOf } from '../run/engine.ts'
-import { sourceOf } from '../run/prompt-source.ts'
 import { runCascade } from '../run/run-cascade.ts'
 import { newRunId } from '../run/run-id.ts'
+import { checkServed, configOf } from '../run/served-config.ts'
 import { bundleFiles, checkEnvironment, type FileVerifier } from '../run/used-verifiers.ts'
-import { createRun, latestRun, type Manifest, modelOf, readManifest, refuseExisting } from '../run-folder.ts'
+import { createRun, latestRun, type Manifest, readManifest, refuseExisting } from '../run-folder.ts'
 
 interface Flags {
   dir?: string
@@ -171,29 +168,6 @@ async function resumed(given: string | undefined, flags: Flags, context: Context
   }
   checkEnvironment(manifest.config, context.env)
   return { dir, manifest, files: [] }
-}
-
-async function configOf(
-  given: string | undefined,
-  context: Context,
-): Promise<{ config: CascadeConfig; name: string }> {
-  const file = resolve(context.cwd, given ?? configFile)
-  if (given !== undefined || existsSync(file)) return { config: await loadConfig(file), name: file }
-  const name = 'the built-in config'
-  return { config: parseConfig(laptop, name), name }
-}
-
-/** @throws `CONFIG_INVALID` naming the config and its field: prompts that are not there, weights that do not fit */
-async function checkServed(config: CascadeConfig, name: string, seed: number): Promise<void> {
-  const { init } = config.model
-  try {
-    await sourceOf(config, seed)
-    if (init !== undefined) await readFolder(modelOf(config, tokenizer.vocabSize), init)
-  } catch (cause) {
-    if (!isCascadeError(cause)) throw cause
-    const field = cause.code === 'CONFIG_INVALID' ? '' : 'model.init: '
-    throw new CascadeError('CONFIG_INVALID', `${name}: ${field}${cause.message}`, { cause })
-  }
 }
 
 function seedOf(text: string): number {
