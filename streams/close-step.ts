@@ -47,6 +47,7 @@ export function closeStep(
 export function batchClosedOf({
   stage,
   step,
+  settings,
   groups,
   baseVersion,
   version,
@@ -54,7 +55,10 @@ export function batchClosedOf({
   counts,
   stats,
   reason,
-}: ClosedStep & { stage: RlStage; step: number }): Omit<BatchClosed, 'epoch' | 'seq'> {
+}: ClosedStep & { stage: RlStage; step: number; settings?: Record<string, number> | undefined }): Omit<
+  BatchClosed,
+  'epoch' | 'seq'
+> {
   return {
     type: 'batch-closed',
     step,
@@ -63,6 +67,7 @@ export function batchClosedOf({
     opens,
     counts,
     stats,
+    ...(settings === undefined ? {} : { settings }),
     ...(reason === undefined ? {} : { reason }),
     stage: stage.name,
     groups: groups.map((g) => ({

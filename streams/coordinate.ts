@@ -8,6 +8,7 @@ import {
   evaluations,
   prompts,
   rlDomains,
+  type SettingAsked,
   type StageSpec,
   updates,
 } from '../topics/index.ts'
@@ -19,6 +20,7 @@ import { ErrorBudget } from './error-budget.ts'
 import { follow } from './follow.ts'
 import { hashOutcome } from './group-id.ts'
 import type { Append, Clock, Evaluator, InboxCommand, Probe, TopicLog } from './ports.ts'
+import { settingFault } from './stage-settings.ts'
 
 export interface CoordinateOptions extends AdmissionOptions {
   deterministic: boolean
@@ -74,6 +76,9 @@ class Coordinator {
   /** Counts from now on: a restart begins anew, after the cause was mended. */
   readonly #budget = new ErrorBudget()
   #failure: Error | undefined
+  #executing: { decision: Decision; execution: Promise<void> } | undefined
+  /** Records that the next decision waits for. */
+  #pending: Promise<void> = Promise.resolve()
   #seq = 0
   #turn: Promise<void> = Promise.resolve()
   #poke: () => void = () => undefined
@@ -122,6 +127,11 @@ class Coordinator {
     this.#signal.addEventListener('abort', () => this.#poke(), { once: true })
     if (this.#state.paused) await this.#control({ type: 'command', command: 'resume', id: `resume-${epoch}` })
     for (;;) {
+      // Not by a method: between its end and a decision there must be no turn in which another record could come.
+      for (let seen: Promise<void> | undefined; seen !== this.#pending; ) {
+        seen = this.#pending
+        await seen
+      }
       this.#signal.throwIfAborted()
       if (this.#failure) throw this.#failure
       if (this.#stop.signal.aborted) return 'stopped'
@@ -130,8 +140,12 @@ class Coordinator {
         this.#poke = resolve
       })
       const decision = decide(this.#state, source.domains)
-      if (decision) await this.#execute(decision)
-      else if (this.#state.runEnded) return 'done'
+      if (decision) {
+        const execution = this.#execute(decision)
+        this.#executing = { decision, execution }
+        await execution
+        this.#executing = undefined
+      } else if (this.#state.runEnded) return 'done'
       else await woken
     }
   }
@@ -168,7 +182,8 @@ class Coordinator {
   #watch(event: CoordinatorEvent): void {
     if (event.type !== 'outcome') return
     const stage = this.#options.stages.find((s) => s.name === event.record.stage)
-    if (stage?.kind === 'rl') this.#failure ??= this.#budget.exceeded(event.record, stage)
+    if (stage?.kind !== 'rl') return
+    this.#failure ??= this.#budget.exceeded(event.record, this.#state.specAt(stage, event.record.step))
   }
 
   async #obey(commands: AsyncIterable<InboxCommand>): Promise<void> {
@@ -181,9 +196,52 @@ class Coordinator {
         await this.#control(() => verifiers.decided(given.asked, id), [], given.own ? undefined : [id])
         continue
       }
+      if (command === 'set') {
+        const { asked } = given
+        await this.#between(() => this.#control(() => this.#setting(asked, id), [], [id]))
+        continue
+      }
+      if (command === 'finish-stage') {
+        await this.#between(() => this.#control(() => this.#finishing(id), [], [id]))
+        this.#poke()
+        continue
+      }
       await this.#control({ type: 'command', command, id }, [], [id])
       if (command === 'stop') this.#stop.abort()
       this.#poke()
+    }
+  }
+
+  /**
+   * Records what steps depend on while nothing of a step is under way that was decided without it; the next decision waits for it. An evaluation
+   * decides nothing, and may take long.
+   */
+  #between(record: () => Promise<void>): Promise<void> {
+    const { decision, execution } = this.#executing ?? {}
+    const before = decision && decision.type !== 'evaluate' ? execution : undefined
+    this.#pending = this.#pending.then(() => before).then(record)
+    return this.#pending
+  }
+
+  /** Decided in the turn of the record, as it all is that depends on what stands before it. */
+  #setting(asked: SettingAsked, id: string): Body {
+    const facts = this.#state.facts.get(asked.stage)
+    const open = (facts?.open.size ?? 0) > 0
+    const refused =
+      settingFault(this.#options.stages, asked) ??
+      (facts?.ended || facts?.drained ? `${asked.stage}: expected a stage that has steps to come` : undefined)
+    const step = (facts?.closed ?? 0) + (open ? 2 : 1)
+    return { type: 'set', ...asked, step, id, ...(refused === undefined ? {} : { refused }) }
+  }
+
+  #finishing(id: string): Body {
+    const current = this.#state.current()
+    const going = current?.facts.begun === true && !current.facts.drained
+    return {
+      type: 'command',
+      command: 'finish-stage',
+      id,
+      ...(going ? { stage: current.spec.name } : { refused: 'expected a stage that is going on' }),
     }
   }
 
@@ -239,7 +297,7 @@ class Coordinator {
 
   async #demonstrate(d: Extract<Decision, { type: 'demonstrate' }>): Promise<void> {
     const from = await this.#log.offset(demonstrations.name, 'latest')
-    const { count, step, baseVersion, opens } = d
+    const { count, step, baseVersion, opens, settings } = d
     await this.#control(
       {
         type: 'batch-closed',
@@ -251,6 +309,7 @@ class Coordinator {
         groups: [],
         demonstrations: { from, to: from + count },
         counts: { admitted: count, kept: count, filtered: 0, lost: 0 },
+        ...(settings === undefined ? {} : { settings }),
       },
       demonstrationRecords(d, this.#options),
     )

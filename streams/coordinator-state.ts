@@ -10,6 +10,7 @@ import type {
 } from '../topics/index.ts'
 import { lookBack, type StepFact } from './exit-rule.ts'
 import { Fence } from './fence.ts'
+import { StageSettings, withSettings } from './stage-settings.ts'
 import { VerifierVersions } from './verifier-versions.ts'
 
 /** What the coordinator knows, folded from records; nothing of it is kept anywhere else. */
@@ -45,6 +46,8 @@ export interface StageFacts {
   open: Map<number, OpenGroup>
   /** Steps in a row that closed without an update. */
   barren: number
+  /** It was asked to begin no further step. */
+  finishing: boolean
   drained: boolean
   /** Why it drains, as the record says. */
   drainReason: string | undefined
@@ -80,6 +83,7 @@ export class CoordinatorState {
   initial: Checkpoint | undefined
   readonly commands = new Set<string>()
   readonly verifiers = new VerifierVersions()
+  readonly settings = new StageSettings()
   readonly baseline = new Set<string>()
   readonly #fence = new Fence()
 
@@ -124,11 +128,16 @@ export class CoordinatorState {
     }
   }
 
-  /** The first stage that has not ended. */
+  /** A stage as it is for a step, with what was set until then. */
+  specAt<S extends StageSpec>(spec: S, step: number): S {
+    return withSettings(spec, this.settings.at(spec.name, step))
+  }
+
+  /** The first stage that has not ended, as it is for the next step to close. */
   current(): { spec: StageSpec; facts: StageFacts; index: number } | undefined {
     for (const [index, spec] of this.stages.entries()) {
       const facts = this.#of(spec.name)
-      if (!facts.ended) return { spec, facts, index }
+      if (!facts.ended) return { spec: this.specAt(spec, facts.closed + 1), facts, index }
     }
     return undefined
   }
@@ -162,6 +171,12 @@ export class CoordinatorState {
         // `stop` ends one process, not the run: it leaves no trace in the state that a resumed run folds.
         if (c.command === 'pause') this.paused = true
         else if (c.command === 'resume') this.paused = false
+        else if (c.command === 'finish-stage' && c.stage !== undefined && c.refused === undefined)
+          this.#of(c.stage).finishing = true
+        break
+      case 'set':
+        this.commands.add(c.id)
+        this.settings.apply(c)
         break
       case 'verifier':
         this.commands.add(c.id)
@@ -245,6 +260,7 @@ function emptyFacts(): StageFacts {
     settled: 0,
     open: new Map(),
     barren: 0,
+    finishing: false,
     drained: false,
     drainReason: undefined,
     checkpoint: undefined,

@@ -23,8 +23,14 @@ export type Decision =
       count: number
       baseVersion: number
       opens: boolean
+      settings: Record<string, number> | undefined
     }
-  | ({ type: 'close'; stage: RlStage; step: number } & ClosedStep)
+  | ({
+      type: 'close'
+      stage: RlStage
+      step: number
+      settings: Record<string, number> | undefined
+    } & ClosedStep)
   | { type: 'stage-drain'; stage: string; steps: number; version: number; reason: string }
   | {
       type: 'stage-end'
@@ -81,6 +87,7 @@ function supervise(state: CoordinatorState, facts: StageFacts, spec: SftStage): 
     count: spec.batch,
     baseVersion: facts.lastVersion,
     opens: facts.lastVersion === facts.version,
+    settings: state.settings.at(spec.name, facts.closed + 1),
   }
 }
 
@@ -115,6 +122,7 @@ function explore(state: CoordinatorState, facts: StageFacts, spec: RlStage): Dec
     type: 'close',
     stage: spec,
     step,
+    settings: state.settings.at(spec.name, step),
     ...closeStep(known, spec, { version, opens: version === facts.version }),
   }
 }
@@ -139,6 +147,7 @@ function finish(facts: StageFacts, spec: StageSpec, domains: readonly string[]):
 /** Why no further step of a stage begins. */
 function endOf(facts: StageFacts, spec: StageSpec): string | undefined {
   if (facts.closed >= spec.steps) return 'steps'
+  if (facts.finishing) return 'finish-stage'
   if (spec.kind !== 'rl') return undefined
   if (facts.barren >= spec.patience) return 'no signal'
   const seconds = (facts.closedAt - facts.startedAt) / 1000

@@ -13,6 +13,7 @@ import { Fence } from './fence.ts'
 import { learningRate } from './learning-rate.ts'
 import { microBatches, type Plan } from './micro-batches.ts'
 import type { Append, Envelope, TopicLog } from './ports.ts'
+import { withSettings } from './stage-settings.ts'
 
 export interface PackOptions {
   stages: readonly StageSpec[]
@@ -57,7 +58,7 @@ export async function gradientBatchOf(
     return flush(record, domain)
   }
   if (record.type !== 'batch-closed' || record.version === record.baseVersion) return undefined
-  const stage = stageNamed(options, record.stage)
+  const stage = withSettings(stageNamed(options, record.stage), record.settings)
   const content =
     stage.kind === 'sft'
       ? await supervised(log, stage, record)

@@ -8,6 +8,7 @@ import type {
   Prompt,
   RlStage,
   Rollout,
+  SettingAsked,
   SftStage,
   Topic,
   Update,
@@ -218,7 +219,8 @@ export interface PromptSource {
 
 /** A command from another process, as the log's inbox hands it to the coordinator. */
 export type InboxCommand =
-  | { readonly id: string; readonly command: 'pause' | 'resume' | 'stop' }
+  | { readonly id: string; readonly command: 'pause' | 'resume' | 'stop' | 'finish-stage' }
+  | { readonly id: string; readonly command: 'set'; readonly asked: SettingAsked }
   | {
       readonly id: string
       readonly command: 'verifier'

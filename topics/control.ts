@@ -60,6 +60,8 @@ export const batchClosed = z.looseObject({
       clipHigh: finite.positive().optional(),
     })
     .optional(),
+  /** Fields of the stage that were set while it went on, as they hold for this step. */
+  settings: z.record(z.string(), finite).optional(),
   counts: z.looseObject({ admitted: count, kept: count, filtered: count, lost: count }),
   /** Means over every member with a reward of the groups admitted, kept or not. */
   stats: z.record(z.string(), finite).optional(),
@@ -93,10 +95,34 @@ export const stageEnd = z.looseObject({
 export const command = z.looseObject({
   type: z.literal('command'),
   ...fenced,
-  command: z.enum(['pause', 'resume', 'stop']),
+  command: z.enum(['pause', 'resume', 'stop', 'finish-stage']),
+  /** On `finish-stage`: the stage that begins no further step. */
+  stage: z.string().optional(),
+  refused: z.string().optional(),
   /** Id under which it was submitted. */
   id: z.string(),
 })
+
+export const settingAsked = z.looseObject({
+  stage: z.string().min(1),
+  /** A field of the stage. */
+  field: z.string().min(1),
+  value: finite,
+})
+export type SettingAsked = z.infer<typeof settingAsked>
+
+/** A field of a stage that has another value from a step on, or why it has not. */
+export const stageSetting = z.looseObject({
+  type: z.literal('set'),
+  ...fenced,
+  ...settingAsked.shape,
+  /** The first step that it holds for: nothing of it was admitted before. */
+  step: z.int().min(1),
+  refused: z.string().optional(),
+  /** Id under which it was submitted. */
+  id: z.string(),
+})
+export type StageSetting = z.infer<typeof stageSetting>
 
 /** What may be done to the versions of a verifier while a run goes on. */
 export const verifierActions = ['stage', 'promote', 'rollback', 'withdraw'] as const
@@ -135,6 +161,7 @@ export const controlSchema = z.discriminatedUnion('type', [
   stageDrain,
   stageEnd,
   command,
+  stageSetting,
   verifierChange,
   runEnd,
 ])

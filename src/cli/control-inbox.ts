@@ -1,10 +1,16 @@
 import { z } from 'zod'
 import type { InboxCommand } from '../../streams/ports.ts'
-import { CascadeError, type VerifierAsked, verifierAsked } from '../../topics/index.ts'
+import {
+  CascadeError,
+  type SettingAsked,
+  settingAsked,
+  type VerifierAsked,
+  verifierAsked,
+} from '../../topics/index.ts'
 import { type EmbeddedLog, livingWriterOf, submit } from '../log/index.ts'
 
 /** Commands that `cascade control` sends. */
-export const controlCommands = ['pause', 'resume', 'stop'] as const
+export const controlCommands = ['pause', 'resume', 'stop', 'finish-stage'] as const
 
 const topic = 'control'
 export type ControlCommand = (typeof controlCommands)[number]
@@ -15,6 +21,7 @@ const payloadSchema = z.discriminatedUnion('command', [
     /** On `stop`: epoch of the opening that it was sent to. A stop ends one process; the next one must not meet it. */
     opening: z.int().optional(),
   }),
+  z.object({ command: z.literal('set'), asked: settingAsked }),
   z.object({ command: z.literal('verifier'), asked: verifierAsked }),
 ])
 
@@ -27,6 +34,11 @@ export async function submitCommand(dir: string, command: ControlCommand): Promi
 /** The same with a change to a verifier's versions. */
 export function submitVerifier(dir: string, asked: VerifierAsked): Promise<string> {
   return submit(dir, topic, { command: 'verifier', asked })
+}
+
+/** The same with a field of a stage. */
+export function submitSetting(dir: string, asked: SettingAsked): Promise<string> {
+  return submit(dir, topic, { command: 'set', asked })
 }
 
 /**
@@ -42,7 +54,7 @@ export async function* receivedCommands(
     const parsed = entry.topic === topic ? payloadSchema.safeParse(entry.payload) : undefined
     if (parsed?.success) {
       const { data } = parsed
-      if (data.command === 'verifier') yield { id: entry.id, ...data }
+      if (data.command === 'verifier' || data.command === 'set') yield { id: entry.id, ...data }
       else if (data.opening === undefined || data.opening === log.epoch) {
         yield { id: entry.id, command: data.command }
       } else await log.commit({ append: [], settle: [], inbox: [entry.id] })

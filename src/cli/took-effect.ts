@@ -27,7 +27,8 @@ export async function tookEffect(
   try {
     const seen = (given: Envelope<Control>) => {
       const { value } = given
-      if ((value.type !== 'command' && value.type !== 'verifier') || value.id !== id) return
+      const answers = value.type === 'command' || value.type === 'verifier' || value.type === 'set'
+      if (!answers || value.id !== id) return
       record = given
       found.abort()
     }

@@ -46,7 +46,16 @@ test('the second visit of a prompt is another group', () => {
 test('a demonstration carries its step and its admission', () => {
   const stage = sftStage()
   const records = demonstrationRecords(
-    { type: 'demonstrate', stage, step: 3, first: 4, count: 2, baseVersion: 2, opens: false },
+    {
+      type: 'demonstrate',
+      stage,
+      step: 3,
+      first: 4,
+      count: 2,
+      baseVersion: 2,
+      opens: false,
+      settings: undefined,
+    },
     options,
   )
   expect(records.map((r) => r.value)).toEqual(

@@ -216,6 +216,14 @@ describe('a step of groups', () => {
     expect(batch!.options).toEqual({ ...given, lr: 0.4 * 0.5, objective: 'policy' })
   })
 
+  test('what was set for the step takes the place of what the stage says', async () => {
+    const stage = rlStage({ steps: 4, schedule: 'linear', lr: 0.4 })
+    const { listed } = await group(stage, 0, [1, 0])
+    await step([listed], { step: 3, settings: { lr: 0.2, temperature: 0.5, maxGradNorm: 3 } })
+    const [batch] = await packed(log, stage)
+    expect(batch!.options).toMatchObject({ lr: 0.2 * 0.5, temperature: 0.5, maxGradNorm: 3 })
+  })
+
   test('log-probabilities without the temperature are trained without it', async () => {
     const stage = rlStage({ temperature: 0.6, logprobsMode: 'raw' })
     const { listed } = await group(stage, 0, [1, 0])

@@ -52,7 +52,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'control',
-    summary: 'pause, resume or stop a run that is going on',
+    summary: 'pause, resume or stop a run that is going on; finish or change its stage',
     load: () => import('./control.ts'),
   },
   { name: 'verify', summary: 'score a file of cases with a verifier', load: () => import('./verify.ts') },

@@ -2,6 +2,13 @@ import { clockTime, percent, points, range, rounded } from './format.ts'
 import type { Notice, View } from './progress-state.ts'
 import { cut, type Style, width } from './style.ts'
 
+const said = {
+  pause: 'paused',
+  resume: 'resumed',
+  stop: 'stopping',
+  'finish-stage': 'finishing the stage',
+} as const
+
 /** Text of progress: pure functions from what is known to lines. */
 
 /** One or two lines for a terminal that is `columns` wide; none before the run has begun. */
@@ -61,7 +68,13 @@ export function noticeLines(
         style('yellow', `  ${notice.stage}: step ${notice.step} closed without an update: ${notice.reason}`),
       ]
     case 'command':
-      return [`  ${{ pause: 'paused', resume: 'resumed', stop: 'stopping' }[notice.command]} on command`]
+      if (notice.refused !== null) return [`  ${notice.command} refused: ${notice.refused}`]
+      return [`  ${said[notice.command]} on command`]
+    case 'set': {
+      const { stage, field, value, step, refused } = notice
+      const asked = `${stage}.${field}=${value}`
+      return [refused === null ? `  ${asked} from step ${step} on` : `  ${asked} refused: ${refused}`]
+    }
     case 'verifier':
       return [`  ${verifierText(notice)}`]
     case 'run-end': {

@@ -50,7 +50,8 @@ export type Notice =
     }
   | { event: 'no-update'; stage: string; step: number; reason: string }
   | { event: 'stage-end'; stage: string; steps: number; seconds: number; reason: string; scores: Moved[] }
-  | { event: 'command'; command: 'pause' | 'resume' | 'stop' }
+  | { event: 'command'; command: 'pause' | 'resume' | 'stop' | 'finish-stage'; refused: string | null }
+  | { event: 'set'; stage: string; field: string; value: number; step: number; refused: string | null }
   | {
       event: 'verifier'
       action: VerifierAsked['action']
@@ -187,8 +188,12 @@ export class ProgressState {
         return [this.#ended(c.stage, c.steps, c.seconds, c.reason)]
       case 'command':
         if (c.command === 'stop') this.#stopping = !past
-        else this.#paused = c.command === 'pause'
-        return [{ event: 'command', command: c.command }]
+        else if (c.command !== 'finish-stage') this.#paused = c.command === 'pause'
+        return [{ event: 'command', command: c.command, refused: c.refused ?? null }]
+      case 'set': {
+        const { stage, field, value, step, refused = null } = c
+        return [{ event: 'set', stage, field, value, step, refused }]
+      }
       case 'verifier': {
         const { action, name, version = null, rule = null, refused = null, reason = null } = c
         return [{ event: 'verifier', action, verifier: name, version, rule, refused, reason }]

@@ -39,7 +39,8 @@ export class ReportFold {
       this.#run = c
       this.stages = c.stages
     } else if (c.type === 'run-end') this.#done = true
-    else if (c.type !== 'command' && c.type !== 'verifier') this.#stage(c, this.#of(c.stage), timestamp)
+    else if (c.type !== 'command' && c.type !== 'set' && c.type !== 'verifier')
+      this.#stage(c, this.#of(c.stage), timestamp)
   }
 
   evaluation({ value, timestamp }: Envelope<Evaluation>): void {
@@ -115,7 +116,7 @@ export class ReportFold {
   }
 
   #stage(
-    c: Exclude<Control, { type: 'run-begin' | 'run-end' | 'command' | 'verifier' }>,
+    c: Exclude<Control, { type: 'run-begin' | 'run-end' | 'command' | 'set' | 'verifier' }>,
     facts: Facts,
     timestamp: number,
   ): void {

@@ -8,6 +8,8 @@ export interface PlannedStep {
   readonly baseVersion: number
   readonly version: number
   readonly opens: boolean
+  /** Fields of the stage that were set for it. */
+  readonly settings?: Record<string, number> | undefined
   /** Of its groups: {@link digestOf}. */
   readonly digest: string
 }
@@ -20,8 +22,8 @@ export function digestOf({ groups }: Pick<BatchClosed, 'groups'>): string {
 }
 
 export function plannedStep(closed: BatchClosed): PlannedStep {
-  const { step, baseVersion, version, opens } = closed
-  return { step, baseVersion, version, opens, digest: digestOf(closed) }
+  const { step, baseVersion, version, opens, settings } = closed
+  return { step, baseVersion, version, opens, ...(settings ? { settings } : {}), digest: digestOf(closed) }
 }
 
 /**

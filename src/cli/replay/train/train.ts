@@ -6,6 +6,7 @@ import { follow, recordAt } from '../../../../streams/follow.ts'
 import { hashOutcome } from '../../../../streams/group-id.ts'
 import { gradientBatchOf } from '../../../../streams/pack.ts'
 import type { Append, Evaluator, TopicLog, UpdateSink } from '../../../../streams/ports.ts'
+import { withSettings } from '../../../../streams/stage-settings.ts'
 import { applyBatch } from '../../../../streams/update.ts'
 import {
   advantages,
@@ -159,11 +160,13 @@ class Trainer {
       factOf({ record, offset: first + i, hash: hashOutcome(record) }),
     )
     const opened = training.goesOn || [...this.#closed.values()].some((c) => c.version > c.baseVersion)
-    const closing = closeStep(known, stage, { version: sink.version, opens: !opened })
+    // As it was for the step: what was set in the run is part of what it trains.
+    const set = withSettings(stage, was.settings)
+    const closing = closeStep(known, set, { version: sink.version, opens: !opened })
     const staleness = this.#lineage.staleness(was.baseVersion)
     const off = staleness > 0 && closing.version > closing.baseVersion
     const closed = {
-      ...batchClosedOf({ ...closing, stage, step: was.step }),
+      ...batchClosedOf({ ...closing, stage, step: was.step, settings: was.settings }),
       ...(off ? { offPolicy: { staleness, ...training.clip } } : {}),
       ...this.#next(),
     } as BatchClosed

@@ -30,6 +30,7 @@ const trainingSchema = z.looseObject({
         baseVersion: z.int().min(0),
         version: z.int().min(0),
         opens: z.boolean(),
+        settings: z.record(z.string(), z.number()).optional(),
         groups: z.int().min(0),
         digest: z.string(),
       }),
